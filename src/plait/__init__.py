@@ -1,0 +1,1 @@
+"""Many MCP servers behind one endpoint."""

@@ -1,0 +1,114 @@
+"""The command `plait`: what may be typed, and which module does it.
+
+Only what a command needs is imported when it runs: `plait mcp-server` is started by clients that
+wait for it.
+"""
+
+import argparse
+import importlib
+import logging
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from plait.cli.exits import CONFIG, UNEXPECTED
+from plait.errors import ConfigError
+from plait.version import VERSION
+
+EPILOG = """\
+Without -c, ./plait.json is read if it is there; otherwise the built-in tools are served.
+Exit codes: 0 ok, 1 usage or unexpected, 4 unreachable, 5 tool error, 7 configuration error."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse leaves with 2 on a usage error; we promise 1."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(UNEXPECTED, f"plait: {message}\n")
+
+
+def _common() -> _Parser:
+    common = _Parser(add_help=False)
+    common.add_argument(
+        "-c",
+        "--config",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a configuration file (mcpServers JSON, comments allowed); may be given several times",
+    )
+    common.add_argument(
+        "--log-level",
+        choices=("debug", "info", "warning", "error"),
+        default="warning",
+        help="how much of plait's own log goes to stderr (default: warning)",
+    )
+    common.add_argument("--debug", action="store_true", help="show tracebacks")
+    return common
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="plait",
+        description="Every MCP server and tool you have, behind one endpoint.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"plait {VERSION}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    common = _common()
+    looking = _Parser(add_help=False)
+    looking.add_argument("--json", action="store_true", help="one JSON object on stdout, for programs")
+
+    commands.add_parser("up", parents=[common], help="show that plait works, and how to connect a client")
+    commands.add_parser(
+        "mcp-server", parents=[common], help="serve one client on stdin and stdout (what MCP clients start)"
+    )
+    listing = commands.add_parser("list", parents=[common, looking], help="the tools of every server")
+    listing.add_argument(
+        "pattern", nargs="?", default="*", metavar="PATTERN", help="only names like this (globs)"
+    )
+    calling = commands.add_parser("call", parents=[common, looking], help="call one tool")
+    calling.add_argument("tool", metavar="TOOL", help="its exposed name, as `plait list` shows it")
+    calling.add_argument("pairs", nargs="*", metavar="KEY=VALUE", help="arguments of the tool")
+    calling.add_argument("--args", metavar="JSON", help="all arguments as one JSON object")
+    checking = commands.add_parser("check", parents=[common, looking], help="is the configuration right?")
+    checking.add_argument("--start", action="store_true", help="also start every server once")
+    checking.add_argument("--strict", action="store_true", help="warnings count as errors")
+    return parser
+
+
+_MODULES = {
+    "up": "plait.cli.up",
+    "mcp-server": "plait.cli.mcp_server",
+    "list": "plait.cli.list",
+    "call": "plait.cli.call",
+    "check": "plait.cli.check",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    options = build_parser().parse_args(argv)
+    level = "debug" if options.debug else options.log_level
+    logging.basicConfig(stream=sys.stderr, level=level.upper(), format="plait: %(levelname)s: %(message)s")
+    try:
+        code: int = importlib.import_module(_MODULES[options.command]).run(options)
+    except ConfigError as problem:
+        print(f"error: {problem}", file=sys.stderr)
+        return CONFIG
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output has had enough, as `head` has. Python must not complain about it.
+        sys.stderr.close()
+        return UNEXPECTED
+    except Exception as problem:
+        if options.debug:
+            raise
+        print(
+            f"error: {problem}\n  = this is a bug in plait; run again with --debug for the traceback",
+            file=sys.stderr,
+        )
+        return UNEXPECTED
+    return code

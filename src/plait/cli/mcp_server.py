@@ -1,0 +1,82 @@
+"""`plait mcp-server`: one client on our stdin and stdout."""
+
+import argparse
+import asyncio
+import os
+import signal
+
+from plait.assemble import mount_all
+from plait.cli.exits import OK
+from plait.cli.files import find
+from plait.cli.loop import run as run_loop
+from plait.compositor import Compositor
+from plait.config.model import Config
+from plait.downstream.connection import Connection
+from plait.downstream.stdio import StdioClient
+
+LAST_ANSWERS = 60.0
+"""Seconds for requests that were read before the end of input; their own deadlines are not longer."""
+DRAIN = 5.0
+"""Seconds for requests that are running when we are told to stop."""
+
+
+def run(options: argparse.Namespace) -> int:
+    config = find(options.config)
+    input_fd, output_fd = _keep_for_the_protocol()
+    run_loop(_serve(config, input_fd, output_fd))
+    return OK
+
+
+def _keep_for_the_protocol() -> tuple[int, int]:
+    """stdin and stdout belong to the client: nobody else's `print` or `input` may touch them."""
+    kept = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return kept
+
+
+async def _serve(config: Config | None, input_fd: int, output_fd: int) -> None:
+    settings = config.settings if config is not None else None
+    async with Compositor(settings) as compositor:
+        client = StdioClient(input_fd, output_fd)
+        await client.open_output()
+        connection = compositor.connect(client)
+        mount_all(compositor, config, os.environ)
+        stop = _on_signals()
+        reading = asyncio.get_running_loop().create_task(client.serve(connection))
+        try:
+            await asyncio.wait((reading, stop), return_when=asyncio.FIRST_COMPLETED)
+            if not client.gone.done():
+                await _last_answers(connection, client, stop)
+        finally:
+            reading.cancel()
+        await compositor.disconnect(connection)
+        await client.aclose()
+
+
+async def _last_answers(connection: Connection, client: StdioClient, stop: "asyncio.Future[None]") -> None:
+    """Every request that was read is answered, unless nobody listens or somebody insists.
+
+    `printf … | plait mcp-server` closes our input long before the answers are there.
+    """
+    seconds = DRAIN if stop.done() else LAST_ANSWERS
+    insist = _on_signals() if stop.done() else stop
+    finishing = asyncio.get_running_loop().create_task(connection.finish(seconds))
+    await asyncio.wait((finishing, client.gone, insist), return_when=asyncio.FIRST_COMPLETED)
+    finishing.cancel()
+
+
+def _on_signals() -> "asyncio.Future[None]":
+    """Done at the next SIGTERM or SIGINT."""
+    loop = asyncio.get_running_loop()
+    asked: asyncio.Future[None] = loop.create_future()
+
+    def ask() -> None:
+        if not asked.done():
+            asked.set_result(None)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ask)
+    return asked

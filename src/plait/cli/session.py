@@ -1,0 +1,62 @@
+"""A compositor and a client of it in this process: what the looking commands work with."""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncIterator
+
+from msgspec import Struct
+
+from plait.assemble import mount_all
+from plait.cli.screen import Screen
+from plait.compositor import Compositor
+from plait.config.model import Config
+from plait.mounts.mount import Mount, MountState
+from plait.upstream.handshake import McpSession
+
+
+class Looking(Struct):
+    """Everything a command may look at."""
+
+    compositor: Compositor
+    client: McpSession
+    complaints: list[str]
+
+    @property
+    def mounts(self) -> list[Mount]:
+        return self.compositor.registry.mounts
+
+
+@contextlib.asynccontextmanager
+async def looking(config: Config | None, screen: Screen) -> AsyncIterator[Looking]:
+    """Start every server and wait for it, showing which one we wait for."""
+    settings = config.settings if config is not None else None
+    async with Compositor(settings) as compositor:
+        complaints = mount_all(compositor, config, os.environ)
+        # The client's own deadline is out of the way: every server has one.
+        async with await McpSession.connect(compositor.transport(), name="plait", timeout=3600) as client:
+            await _wait(compositor.registry.mounts, screen)
+            yield Looking(compositor, client, complaints)
+
+
+async def _wait(mounts: list[Mount], screen: Screen) -> None:
+    """No longer than the most patient server's own limit: each is then ready, or has failed."""
+    waiting = {mount.first_outcome: mount for mount in mounts}
+    while waiting:
+        screen.progress(f"starting {', '.join(mount.name for mount in waiting.values())}")
+        done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        for outcome in done:
+            del waiting[outcome]
+    screen.progress("")
+
+
+def describe(mount: Mount) -> dict[str, object]:
+    """A server's state, for people and programs."""
+    return {
+        "name": mount.name,
+        "prefix": str(mount.prefix),
+        "state": mount.state.value,
+        "reason": mount.reason,
+        "ok": mount.state is MountState.ACTIVE,
+        "dropped": dict(mount.counters),
+    }

@@ -1,0 +1,1 @@
+"""Where clients come in: I/O only; the rules are in `session`."""

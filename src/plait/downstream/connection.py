@@ -1,0 +1,175 @@
+"""One connected client: drives its session, runs its exchanges, owns its tasks."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Protocol
+
+from plait.session.exchange import (
+    Abandon,
+    Advance,
+    Count,
+    Dispatch,
+    Exchange,
+    Handler,
+    Hear,
+    OnProgress,
+    Reply,
+    Send,
+    ServingEffect,
+    Settle,
+    refuse,
+)
+from plait.session.serving import ServingSession, State, Welcome
+from plait.tasks import TaskSet
+from plait.wire.envelope import Fields, notification
+from plait.wire.spec import INTERNAL_ERROR, MAX_FROM_CLIENTS
+from plait.wire.text import printable
+
+_log = logging.getLogger("plait.client")
+
+MAX_BACKLOG = 4 * 1024 * 1024
+"""Past this many bytes that the client has not read, notifications to it are dropped, and counted."""
+
+
+class Writer(Protocol):
+    """The way to the client."""
+
+    def write(self, message: bytes) -> None: ...
+    def backlog(self) -> int:
+        """How many bytes wait for the client to read them."""
+
+
+class Question:
+    """Something a server asked and this client has to answer."""
+
+    def __init__(self, on_progress: OnProgress | None) -> None:
+        self.reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self.on_progress = on_progress
+
+
+class Connection:
+    """The same for every transport: lines in through `receive`, messages out through `writer`."""
+
+    identity = "anonymous"
+
+    def __init__(
+        self,
+        handler: Handler,
+        welcome: Welcome,
+        writer: Writer,
+        *,
+        joined: Callable[["Connection"], None],
+        told: Callable[["Connection", str, Fields], None],
+        limit: int = MAX_FROM_CLIENTS,
+    ) -> None:
+        self.session: ServingSession[Question] = ServingSession(welcome, self)
+        self.limit = limit
+        self.dropped = 0
+        self._handler = handler
+        self._writer = writer
+        self._joined = joined
+        self._told = told
+        self._running: dict[bytes, asyncio.Task[None]] = {}
+        self._tasks = TaskSet()
+
+    def __repr__(self) -> str:
+        return f"<Connection {self.identity}: {self.session.revision or 'no handshake yet'}>"
+
+    # ---- what the client says
+
+    def receive(self, line: bytes) -> None:
+        greeted = self.session.state
+        for effect in self.session.receive(line):
+            if type(effect) is Dispatch:
+                self._running[effect.exchange.id] = self._tasks.start(self._run(effect.exchange))
+            else:
+                self._do(effect)
+        if greeted is State.CONNECTED and self.session.state is State.READY:
+            self._joined(self)
+
+    def oversized(self, head: bytes) -> None:
+        for effect in self.session.oversized(head, self.limit):
+            self._do(effect)
+
+    def _do(self, effect: ServingEffect[Question]) -> None:
+        match effect:
+            case Send(data=data):
+                self._writer.write(data)
+            case Dispatch(exchange=exchange):
+                self._running[exchange.id] = self._tasks.start(self._run(exchange))
+            case Abandon(id=id):
+                self._abandon(id)
+            case Settle(waiter=question, reply=reply):
+                if not question.reply.done():
+                    question.reply.set_result(reply)
+            case Advance(waiter=question, params=params):
+                if question.on_progress is not None:
+                    question.on_progress(params)
+            case Hear(method=method, params=params):
+                self._told(self, method, params)
+            case Count(what=what, detail=detail):
+                _log.debug("dropped: %s %s", what, printable(detail))
+
+    def _abandon(self, id: bytes) -> None:
+        """No answer from now on, and the server is told that nobody waits."""
+        data = self.session.forget(id)
+        if data is not None:
+            self._writer.write(data)
+        task = self._running.pop(id, None)
+        if task is not None:
+            task.cancel()
+
+    async def _run(self, exchange: Exchange) -> None:
+        try:
+            reply = await self._handler(exchange)
+        except Exception:
+            _log.exception("a bug in plait: %s", exchange.method)
+            reply = refuse(INTERNAL_ERROR, f"{exchange.method} failed inside plait; its log says why")
+        self._running.pop(exchange.id, None)
+        data = self.session.answer(exchange.id, reply)
+        if data is not None:
+            self._writer.write(data)
+
+    # ---- what we say to it (it is the Caller of its exchanges)
+
+    @property
+    def revision(self) -> str:
+        return self.session.revision
+
+    @property
+    def capabilities(self) -> Fields:
+        return self.session.capabilities
+
+    def notify(self, method: str, params: Fields | None) -> None:
+        if self._writer.backlog() > MAX_BACKLOG:
+            self.dropped += 1
+            if self.dropped == 1:
+                _log.warning("the client does not read: notifications to it are dropped")
+            return
+        self._writer.write(notification(method, params))
+
+    async def ask(self, method: str, params: Fields | None, on_progress: OnProgress | None = None) -> Reply:
+        question = Question(on_progress)
+        id, data = self.session.ask(method, params, question)
+        self._writer.write(data)
+        try:
+            return await question.reply
+        except asyncio.CancelledError:
+            withdrawal = self.session.withdraw(id)
+            if withdrawal is not None:
+                self._writer.write(withdrawal)
+            raise
+
+    # ---- its end
+
+    async def finish(self, seconds: float) -> None:
+        """Nothing more will be read: let what is running come to its answers, for so long."""
+        await self._tasks.finish(seconds)
+
+    async def aclose(self) -> None:
+        """The client is gone: whatever runs for it is cancelled, at the servers too."""
+        for question in self.session.drain():
+            if not question.reply.done():
+                question.reply.set_result(refuse(INTERNAL_ERROR, "the client is gone"))
+        await self._tasks.aclose()

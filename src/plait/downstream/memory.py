@@ -1,0 +1,61 @@
+"""A client in this process: the two halves of MCP, handed to each other without a pipe."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from plait.downstream.connection import Connection, Writer
+from plait.upstream.base import Receiver
+
+
+class MemoryTransport:
+    """Carries the messages of an McpClient to a connection of ours, and back."""
+
+    lagging = False
+    stuck: str | None = None
+
+    def __init__(
+        self,
+        connect: Callable[[Writer], Connection],
+        disconnect: Callable[[Connection], Awaitable[None]],
+    ) -> None:
+        self._connect = connect
+        self._disconnect = disconnect
+        self._connection: Connection | None = None
+        self._receiver: Receiver | None = None
+
+    async def open(self, receiver: Receiver) -> None:
+        self._receiver = receiver
+        self._connection = self._connect(_Back(receiver))
+
+    def write(self, message: bytes) -> None:
+        if self._connection is not None:
+            self._connection.receive(message)
+
+    def drained(self) -> "asyncio.Future[None]":
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        done.set_result(None)
+        return done
+
+    def abort(self, reason: str) -> None:
+        if self._receiver is not None:
+            self._receiver.closed(reason)
+
+    async def aclose(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await self._disconnect(connection)
+            self.abort("closed")
+
+
+class _Back:
+    """The way from the connection to the client: at the next turn of the loop, never in between."""
+
+    def __init__(self, receiver: Receiver) -> None:
+        self._receiver = receiver
+        self._loop = asyncio.get_running_loop()
+
+    def write(self, message: bytes) -> None:
+        self._loop.call_soon(self._receiver.received, message)
+
+    def backlog(self) -> int:
+        return 0

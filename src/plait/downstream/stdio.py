@@ -1,0 +1,127 @@
+"""A client on our stdin and stdout, or on any other pair of descriptors."""
+
+import asyncio
+import os
+import stat
+from typing import cast
+
+from plait.downstream.connection import Connection
+from plait.wire.framing import LineFramer, Oversized, as_line
+
+CHUNK = 64 * 1024
+HIGH_WATER = 1024 * 1024
+
+
+class StdioClient:
+    """The two descriptors of one client. stdout is protocol only: whoever serves it must not print."""
+
+    def __init__(self, input_fd: int, output_fd: int) -> None:
+        self._input_fd = input_fd
+        self._output_fd = output_fd
+        self._output: asyncio.WriteTransport | None = None
+        self._reader: asyncio.ReadTransport | None = None
+        loop = asyncio.get_running_loop()
+        self.ended: asyncio.Future[None] = loop.create_future()
+        """The client has said all it will say: end of our input."""
+        self.gone: asyncio.Future[None] = loop.create_future()
+        """The client does not listen any more: our output is closed."""
+
+    async def open_output(self) -> None:
+        """asyncio's pipes refuse regular files, and epoll some devices: those are written to directly."""
+        if not _waitable(self._output_fd):
+            return
+        loop = asyncio.get_running_loop()
+        file = os.fdopen(self._output_fd, "wb", 0, closefd=False)
+        self._output, _ = await loop.connect_write_pipe(lambda: _Output(self), file)
+        self._output.set_write_buffer_limits(high=HIGH_WATER)
+
+    async def serve(self, connection: Connection) -> None:
+        """Read until the end of input."""
+        listener = _Input(self, connection)
+        if not _waitable(self._input_fd):
+            await self._read_file(listener)
+            return
+        file = os.fdopen(self._input_fd, "rb", 0, closefd=False)
+        self._reader, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: listener, file)
+        await asyncio.wait((self.ended, self.gone), return_when=asyncio.FIRST_COMPLETED)
+
+    async def _read_file(self, listener: "_Input") -> None:
+        loop = asyncio.get_running_loop()
+        while chunk := await loop.run_in_executor(None, os.read, self._input_fd, CHUNK):
+            listener.data_received(chunk)
+        listener.connection_lost(None)
+
+    # ---- writing
+
+    def write(self, message: bytes) -> None:
+        line = as_line(message)
+        if self._output is None:
+            _write_all(self._output_fd, line)
+        elif not self._output.is_closing():
+            self._output.write(line)
+
+    def backlog(self) -> int:
+        return 0 if self._output is None else self._output.get_write_buffer_size()
+
+    def pause(self) -> None:
+        """The client does not read: do not read from it either."""
+        if self._reader is not None and not self._reader.is_closing():
+            self._reader.pause_reading()
+
+    def resume(self) -> None:
+        if self._reader is not None and not self._reader.is_closing():
+            self._reader.resume_reading()
+
+    async def aclose(self, seconds: float = 2.0) -> None:
+        """Flush what the client still takes, and close."""
+        if self._reader is not None:
+            self._reader.close()
+        if self._output is not None:
+            self._output.close()
+            await asyncio.wait((self.gone,), timeout=seconds)
+            self._output.abort()
+
+
+class _Input(asyncio.Protocol):
+    def __init__(self, client: StdioClient, connection: Connection) -> None:
+        self._client = client
+        self._connection = connection
+        self._framer = LineFramer(connection.limit)
+
+    def data_received(self, data: bytes) -> None:
+        for line in self._framer.feed(data):
+            if type(line) is Oversized:
+                self._connection.oversized(line.head)
+            else:
+                self._connection.receive(cast(bytes, line))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        # A last line without its newline is a message all the same: `printf` forgets it often.
+        self.data_received(b"\n")
+        if not self._client.ended.done():
+            self._client.ended.set_result(None)
+
+
+class _Output(asyncio.BaseProtocol):
+    def __init__(self, client: StdioClient) -> None:
+        self._client = client
+
+    def pause_writing(self) -> None:
+        self._client.pause()
+
+    def resume_writing(self) -> None:
+        self._client.resume()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self._client.gone.done():
+            self._client.gone.set_result(None)
+
+
+def _waitable(fd: int) -> bool:
+    mode = os.fstat(fd).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or (stat.S_ISCHR(mode) and os.isatty(fd))
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(fd, data) :]

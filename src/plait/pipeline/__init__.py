@@ -1,0 +1,1 @@
+"""The layers every request crosses, and how they become one handler."""

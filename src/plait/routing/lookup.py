@@ -1,0 +1,64 @@
+"""From what a client calls something to the server that has it, or to words that help."""
+
+from difflib import get_close_matches
+
+from msgspec import Struct
+
+from plait.routing.catalog import Catalog, Listing, Offer, Route
+from plait.routing.naming import SEPARATORS, Naming
+from plait.wire.address import read_text
+
+
+class Ambiguous(Struct, frozen=True):
+    """Several routes fit; the caller has to say which."""
+
+    candidates: tuple[str, ...]
+
+
+class Aliases:
+    """Other spellings of the exposed names of one snapshot; made when first needed."""
+
+    def __init__(self, listing: Listing, naming: Naming) -> None:
+        self.listing = listing
+        self._exposed: dict[str, set[str]] = {}
+        for route in listing.routes.values():
+            for spelling in naming.spellings(route.upstream.prefix, read_text(route.native)):
+                self._exposed.setdefault(spelling, set()).add(route.exposed)
+
+    def find(self, name: str) -> Route | Ambiguous | None:
+        """The route that this other spelling fits, if it fits just one (decision 2)."""
+        fitting = sorted(self._exposed.get(name, ()))
+        if len(fitting) > 1:
+            return Ambiguous(tuple(fitting))
+        return self.listing.routes[fitting[0]] if fitting else None
+
+
+def owner_of(catalog: Catalog, uri: str, capable: list[Offer]) -> Offer | None:
+    """Whose resource is it: by the table, then by the templates, then of the one server that has any."""
+    listed = catalog.resources.routes.get(uri)
+    if listed is not None:
+        return listed.upstream
+    for template, route in catalog.patterns:
+        if template.matches(uri):
+            return route.upstream
+    return capable[0] if len(capable) == 1 else None
+
+
+def unknown_tool(name: str, catalog: Catalog, prefixes: set[str]) -> str:
+    """Words from which a model can correct itself."""
+    text = f"unknown tool {name!r}"
+    namespace = _namespace(name)
+    if namespace is not None and namespace not in prefixes:
+        text += f": unknown namespace {namespace!r}"
+    close = get_close_matches(name, catalog.tools.routes, n=3, cutoff=0.5)
+    if close:
+        return f"{text}. Did you mean {' or '.join(close)}?"
+    return f"{text}. {len(catalog.tools.routes)} tools are listed by tools/list."
+
+
+def _namespace(name: str) -> str | None:
+    for separator in SEPARATORS[::2]:  # a single '_' is too common in names to mean a namespace
+        left, found, _ = name.partition(separator)
+        if found:
+            return left
+    return None

@@ -1,0 +1,98 @@
+"""From one server's notification to every client that asked to hear it."""
+
+from collections.abc import Iterator
+
+from msgspec import MsgspecError, Raw, Struct, field
+
+from plait.session.exchange import Caller
+from plait.wire.address import as_raw, read_text
+from plait.wire.envelope import Fields
+from plait.wire.spec import CHANGED, LATEST_HANDSHAKE, LEVELS, Kind
+
+
+class Wishes(Struct):
+    """What one client has asked for so far."""
+
+    level: int | None = None
+    """Index into LEVELS; None until it calls `logging/setLevel`: then it gets what servers send."""
+    listed: set[Kind] = field(default_factory=set)
+    """The lists it has fetched, and so holds a copy of."""
+
+
+class Audience:
+    """Every client that has shaken hands."""
+
+    def __init__(self) -> None:
+        self._wishes: dict[Caller, Wishes] = {}
+
+    def join(self, caller: Caller) -> None:
+        self._wishes[caller] = Wishes()
+
+    def leave(self, caller: Caller) -> None:
+        self._wishes.pop(caller, None)
+
+    def __iter__(self) -> Iterator[Caller]:
+        return iter(tuple(self._wishes))
+
+    def __len__(self) -> int:
+        return len(self._wishes)
+
+    # ---- lists
+
+    def has_listed(self, caller: Caller, kind: Kind) -> None:
+        if caller in self._wishes:
+            self._wishes[caller].listed.add(kind)
+
+    def lists_changed(self, kinds: list[Kind], *, starting: bool) -> None:
+        """Tell everybody whose copy is old now.
+
+        While servers are still starting, a client that has not listed yet has no copy to be old.
+        """
+        for method, stale in CHANGED.items():
+            concerned = set(stale).intersection(kinds)
+            if not concerned:
+                continue
+            for caller, wishes in self._wishes.items():
+                if not starting or concerned & wishes.listed:
+                    caller.notify(method, None)
+
+    # ---- logging
+
+    def set_level(self, caller: Caller, level: str) -> str:
+        """The least severe level that anybody wants: what the servers are asked for."""
+        self._wishes[caller].level = LEVELS.index(level)
+        wanted = [wishes.level for wishes in self._wishes.values() if wishes.level is not None]
+        return LEVELS[min(wanted)]
+
+    def message(self, prefix: str, params: Fields) -> None:
+        """A log message, to those who want that level, under the name of the server it comes from."""
+        severity = _severity(params.get("level"))
+        named = {**params, "logger": as_raw(_logger(prefix, params.get("logger")))}
+        for caller, wishes in self._wishes.items():
+            if wishes.level is None or severity >= wishes.level:
+                caller.notify("notifications/message", named)
+
+    # ---- the rest
+
+    def elicitation_completed(self, params: Fields) -> None:
+        """Only clients of the newest handshake revision know this notification."""
+        for caller in self:
+            if caller.revision == LATEST_HANDSHAKE:
+                caller.notify("notifications/elicitation/complete", params)
+
+
+def _severity(raw: Raw | None) -> int:
+    """A message without a level that we know is nobody's to suppress."""
+    level = _text(raw)
+    return LEVELS.index(level) if level in LEVELS else len(LEVELS)
+
+
+def _logger(prefix: str, raw: Raw | None) -> str:
+    return "/".join(part for part in (prefix, _text(raw)) if part)
+
+
+def _text(raw: Raw | None) -> str:
+    try:
+        return "" if raw is None else read_text(raw)
+    except (MsgspecError, UnicodeDecodeError):
+        return ""

@@ -1,0 +1,252 @@
+"""The innermost handler: finds the owner of a request and hands it over."""
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from msgspec import MsgspecError, Raw
+from msgspec.json import Decoder
+
+from plait.errors import RemoteProtocolError, UpstreamError
+from plait.routing.catalog import Catalog, Offer, Route
+from plait.routing.faults import told
+from plait.routing.lookup import Aliases, Ambiguous, owner_of, unknown_tool
+from plait.routing.naming import Naming
+from plait.routing.notifications import Audience
+from plait.routing.pages import Pager
+from plait.routing.subscriptions import Subscriptions
+from plait.session.exchange import Exchange, Reply, refuse
+from plait.wire.address import as_raw, read_reference, read_text, readdress, rename_reference
+from plait.wire.content import error_result
+from plait.wire.envelope import EMPTY, Fields, open_fields
+from plait.wire.spec import (
+    INVALID_PARAMS,
+    LEVELS,
+    LISTS,
+    MAX_COMPLETIONS,
+    METHOD_NOT_FOUND,
+    RESOURCE_NOT_FOUND,
+    Kind,
+)
+
+NO_COMPLETIONS = Raw(b'{"completion":{"values":[]}}')
+_read_values = Decoder(list[Raw]).decode
+
+
+class Mounted(Protocol):
+    """What is behind us, as the router sees it."""
+
+    @property
+    def catalog(self) -> Catalog: ...
+    @property
+    def offers(self) -> list[Offer]: ...
+    def capable(self, capability: str) -> list[Offer]: ...
+    async def settled(self) -> None:
+        """Wait, not for long, for servers that are still starting."""
+
+    def starting(self, name: str) -> str | None:
+        """What to say of a name that may belong to a server that is still starting."""
+
+    def set_level(self, level: str) -> None: ...
+
+
+class Router:
+    """Requests of every method end here; each is answered, or handed to exactly one server."""
+
+    def __init__(
+        self, mounted: Mounted, naming: Naming, pager: Pager, audience: Audience, subscriptions: Subscriptions
+    ) -> None:
+        self._mounted = mounted
+        self._naming = naming
+        self._pager = pager
+        self._audience = audience
+        self._subscriptions = subscriptions
+        self._aliases: dict[Kind, Aliases] = {}
+        self._answer: dict[str, Callable[[Exchange], Awaitable[Reply]]] = {
+            "prompts/get": self._get_prompt,
+            "resources/read": self._read,
+            "resources/subscribe": self._subscribe,
+            "resources/unsubscribe": self._unsubscribe,
+            "completion/complete": self._complete,
+            "logging/setLevel": self._set_level,
+            **dict.fromkeys(LISTS, self._list),
+        }
+
+    async def __call__(self, exchange: Exchange) -> Reply:
+        if exchange.method == "tools/call":
+            return await self._call_tool(exchange)
+        answer = self._answer.get(exchange.method)
+        if answer is None:
+            return refuse(METHOD_NOT_FOUND, f"Method not found: {exchange.method}")
+        try:
+            return await answer(exchange)
+        except RemoteProtocolError as problem:
+            return refuse(problem.code, str(problem))
+
+    # ---- lists
+
+    async def _list(self, exchange: Exchange) -> Reply:
+        await self._mounted.settled()
+        kind = LISTS[exchange.method]
+        self._audience.has_listed(exchange.caller, kind)
+        listing = self._mounted.catalog.listing(kind)
+        return Reply(result=self._pager.cut(kind, listing, exchange.params.get("cursor")))
+
+    # ---- tools and prompts
+
+    async def _call_tool(self, exchange: Exchange) -> Reply:
+        route = self._mounted.catalog.tools.routes.get(exchange.address)
+        if route is None:
+            await self._mounted.settled()
+            route = self._mounted.catalog.tools.routes.get(exchange.address)
+            if route is None:
+                found = self._unrouted_tool(exchange.address)
+                if isinstance(found, Reply):
+                    return found
+                route = found
+        problem = _fill_arguments(exchange.params)
+        if problem is not None:
+            return refuse(INVALID_PARAMS, problem)
+        return await self._hand_over(route, exchange)
+
+    def _unrouted_tool(self, name: str) -> Route | Reply:
+        """Another spelling of a tool, or the words that help (decisions 2 and 5)."""
+        if self._naming.separator == "." and "." not in name:
+            return refuse(INVALID_PARAMS, f"Invalid tool name format: '{name}'")
+        found = self._alias(Kind.TOOLS, name)
+        if isinstance(found, Route):
+            return found
+        if isinstance(found, Ambiguous):
+            return Reply(result=error_result(_choose("tool", name, found)))
+        starting = self._mounted.starting(name)
+        if starting is not None:
+            return Reply(result=error_result(f"unknown tool {name!r}: {starting}"))
+        prefixes = {str(offer.prefix) for offer in self._mounted.offers}
+        return Reply(result=error_result(unknown_tool(name, self._mounted.catalog, prefixes)))
+
+    async def _get_prompt(self, exchange: Exchange) -> Reply:
+        found = await self._find_prompt(exchange.address)
+        return found if isinstance(found, Reply) else await self._hand_over(found, exchange)
+
+    async def _find_prompt(self, name: str) -> Route | Reply:
+        if name not in self._mounted.catalog.prompts.routes:
+            await self._mounted.settled()
+        found = self._mounted.catalog.prompts.routes.get(name) or self._alias(Kind.PROMPTS, name)
+        if isinstance(found, Ambiguous):
+            return refuse(INVALID_PARAMS, _choose("prompt", name, found))
+        return found or refuse(INVALID_PARAMS, f"unknown prompt {name!r}")
+
+    def _alias(self, kind: Kind, name: str) -> Route | Ambiguous | None:
+        listing = self._mounted.catalog.listing(kind)
+        aliases = self._aliases.get(kind)
+        if aliases is None or aliases.listing is not listing:
+            aliases = self._aliases[kind] = Aliases(listing, self._naming)
+        return aliases.find(name)
+
+    async def _hand_over(self, route: Route, exchange: Exchange) -> Reply:
+        params = readdress(exchange.method, exchange.params, route.native)
+        try:
+            return await route.upstream.request(exchange.method, params, exchange)
+        except UpstreamError as error:
+            return told(exchange.method, route.upstream.prefix, error)
+
+    # ---- resources
+
+    async def _owner(self, uri: str) -> Offer | None:
+        owner = owner_of(self._mounted.catalog, uri, [])
+        if owner is None:
+            await self._mounted.settled()
+            owner = owner_of(self._mounted.catalog, uri, self._mounted.capable("resources"))
+        return owner
+
+    async def _read(self, exchange: Exchange) -> Reply:
+        return await self._at_owner(
+            exchange, lambda owner: owner.request(exchange.method, exchange.params, exchange)
+        )
+
+    async def _subscribe(self, exchange: Exchange) -> Reply:
+        return await self._at_owner(exchange, lambda owner: self._subscribe_at(owner, exchange))
+
+    async def _subscribe_at(self, owner: Offer, exchange: Exchange) -> Reply:
+        if not owner.supports("resources", "subscribe"):
+            detail = {"uri": exchange.address, "server": owner.prefix}
+            return refuse(INVALID_PARAMS, f"server '{owner.prefix}' has no subscriptions", detail)
+        return await self._subscriptions.subscribe(owner, exchange)
+
+    async def _unsubscribe(self, exchange: Exchange) -> Reply:
+        return await self._at_owner(exchange, lambda owner: self._subscriptions.unsubscribe(owner, exchange))
+
+    async def _at_owner(self, exchange: Exchange, act: Callable[[Offer], Awaitable[Reply]]) -> Reply:
+        owner = await self._owner(exchange.address)
+        if owner is None:
+            uri = exchange.address
+            return refuse(RESOURCE_NOT_FOUND, f"Resource not found: {uri}", {"uri": uri})
+        try:
+            return await act(owner)
+        except UpstreamError as error:
+            return told(exchange.method, owner.prefix, error)
+
+    # ---- the rest
+
+    async def _complete(self, exchange: Exchange) -> Reply:
+        reference = read_reference(exchange.params)
+        if isinstance(reference.name, str):
+            found = await self._find_prompt(reference.name)
+            if isinstance(found, Reply):
+                return found
+            return await self._complete_at(
+                found.upstream, exchange, rename_reference(exchange.params, found.native)
+            )
+        uri = str(reference.uri)
+        await self._mounted.settled()
+        route = self._mounted.catalog.templates.routes.get(uri)
+        owner = route.upstream if route is not None else await self._owner(uri)
+        if owner is None:
+            return refuse(INVALID_PARAMS, f"unknown resource template {uri!r}")
+        return await self._complete_at(owner, exchange, exchange.params)
+
+    async def _complete_at(self, owner: Offer, exchange: Exchange, params: Fields) -> Reply:
+        if not owner.supports("completions"):
+            return Reply(result=NO_COMPLETIONS)
+        try:
+            reply = await owner.request(exchange.method, params, exchange)
+        except UpstreamError as error:
+            return told(exchange.method, owner.prefix, error)
+        return reply if reply.result is None else Reply(result=_at_most(reply.result))
+
+    async def _set_level(self, exchange: Exchange) -> Reply:
+        try:
+            level = read_text(exchange.params["level"])
+        except (KeyError, MsgspecError, UnicodeDecodeError):
+            level = ""
+        if level not in LEVELS:
+            return refuse(INVALID_PARAMS, f"'level' must be one of {', '.join(LEVELS)}")
+        self._mounted.set_level(self._audience.set_level(exchange.caller, level))
+        return Reply(result=EMPTY)
+
+
+def _fill_arguments(params: Fields) -> str | None:
+    """Missing arguments mean `{}`; what is there must be an object. What is wrong, if anything."""
+    head = bytes(memoryview(params.get("arguments", b"n"))[:1])
+    if head == b"n":
+        params["arguments"] = EMPTY
+    elif head != b"{":
+        return "the 'arguments' of tools/call must be an object"
+    return None
+
+
+def _choose(what: str, name: str, found: Ambiguous) -> str:
+    return f"several {what}s are called {name!r}: call one of {', '.join(found.candidates)}"
+
+
+def _at_most(result: Raw) -> Raw:
+    """ "Maximum 100 items" (server/utilities/completion): more are cut, and the client is told."""
+    try:
+        fields = open_fields(result)
+        completion = open_fields(fields["completion"])
+        values = _read_values(completion["values"])
+    except (MsgspecError, KeyError, UnicodeDecodeError):
+        return result
+    if len(values) <= MAX_COMPLETIONS:
+        return result
+    cut = {**completion, "values": as_raw(values[:MAX_COMPLETIONS]), "hasMore": Raw(b"true")}
+    return as_raw({**fields, "completion": as_raw(cut)})

@@ -1,0 +1,68 @@
+"""What we say of ourselves in `initialize`: the union of what is behind us, and its instructions."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from msgspec import Raw
+
+from plait.version import VERSION
+from plait.wire.address import as_raw
+
+MAX_INSTRUCTIONS = 16 * 1024
+
+EVERYTHING: dict[str, object] = {
+    "tools": {"listChanged": True},
+    "prompts": {"listChanged": True},
+    "resources": {"subscribe": True, "listChanged": True},
+    "completions": {},
+    "logging": {},
+}
+
+
+class Known(Protocol):
+    """A server as far as it is known when a client comes."""
+
+    name: str
+    greeted: bool
+    """Has it said yet what it can do?"""
+
+    @property
+    def instructions(self) -> str: ...
+    def supports(self, capability: str, detail: str | None = None) -> bool: ...
+
+
+def welcome(name: str, revision: str, servers: Sequence[Known]) -> Raw:
+    """The result of `initialize`. It never waits: what is not known yet may still come.
+
+    So as long as a server has not been greeted, we say that we can do all that a server may turn
+    out to do, and a list without entries is then the honest answer.
+    """
+    answer: dict[str, object] = {
+        "protocolVersion": revision,
+        "capabilities": capabilities(servers),
+        "serverInfo": {"name": name, "version": VERSION},
+    }
+    text = instructions(servers)
+    return as_raw({**answer, "instructions": text} if text else answer)
+
+
+def capabilities(servers: Sequence[Known]) -> dict[str, object]:
+    if any(not server.greeted for server in servers):
+        return EVERYTHING
+    union = {
+        name: value for name, value in EVERYTHING.items() if any(server.supports(name) for server in servers)
+    }
+    return {**union, "tools": EVERYTHING["tools"]}
+
+
+def instructions(servers: Sequence[Known]) -> str:
+    """Each server's own words under its name, as far as they are known, and not without end."""
+    parts = [
+        f"## {server.name}\n{server.instructions.strip()}"
+        for server in servers
+        if server.instructions.strip()
+    ]
+    text = "\n\n".join(parts)
+    if len(text) <= MAX_INSTRUCTIONS:
+        return text
+    return f"{text[:MAX_INSTRUCTIONS]}\n[cut: the instructions of all servers are longer than this]"

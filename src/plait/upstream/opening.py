@@ -1,0 +1,78 @@
+"""How a server is opened: started or reached, and greeted once we know for whom."""
+
+from collections.abc import Awaitable, Mapping
+from typing import Protocol
+
+from msgspec import Struct
+
+from plait.config.environment import server_environment
+from plait.config.model import Settings, StdioServer
+from plait.errors import UpstreamUnavailable
+from plait.upstream.base import Link
+from plait.upstream.client import Listener, McpClient
+from plait.upstream.handshake import McpSession
+from plait.upstream.process import Guardian
+from plait.upstream.stderr import StderrLog
+from plait.upstream.stdio import StdioTransport
+from plait.wire.envelope import Fields
+
+
+class Behalf(Struct, frozen=True):
+    """On whose behalf a server is greeted: what that client can do, and the revision it speaks."""
+
+    capabilities: Fields
+    revision: str
+
+
+class Opener(Protocol):
+    """Whatever can be mounted. Opened anew for every start."""
+
+    async def open(self, listener: Listener, behalf: Awaitable[Behalf]) -> Link:
+        """Raises UpstreamError, and leaves nothing open, if it cannot."""
+
+
+class StdioOpener:
+    """Starts the process at once, and greets it when the client is known: `npx` may install first."""
+
+    def __init__(
+        self,
+        server: StdioServer,
+        settings: Settings,
+        environ: Mapping[str, str],
+        guardian: Guardian,
+        log: StderrLog,
+    ) -> None:
+        self._server = server
+        self._environment = server_environment(server, settings, environ)
+        self._guardian = guardian
+        self._log = log
+
+    async def open(self, listener: Listener, behalf: Awaitable[Behalf]) -> Link:
+        server, limits = self._server, self._server.settings
+        transport = StdioTransport(
+            server.command,
+            server.args,
+            self._environment,
+            cwd=server.cwd,
+            limit=limits.max_message_bytes,
+            memory=limits.memory,
+            processes=limits.processes,
+            guardian=self._guardian,
+            log=self._log,
+        )
+        client = McpClient(transport, name=server.name, timeout=limits.timeout, listener=listener)
+        await transport.open(client)
+        try:
+            known = await self._unless_ended(client, behalf)
+            return await McpSession.greet(client, known.capabilities, known.revision, limits.start_timeout)
+        except BaseException:
+            await transport.aclose()
+            raise
+
+    async def _unless_ended(self, client: McpClient, behalf: Awaitable[Behalf]) -> Behalf:
+        known = await behalf
+        if client.end is not None:
+            raise UpstreamUnavailable(
+                f"server '{self._server.name}' stopped before it was greeted: {client.end}"
+            )
+        return known

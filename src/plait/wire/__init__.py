@@ -1,0 +1,1 @@
+"""Bytes and messages: the vocabulary everybody shares. Nothing here waits, writes or knows the time."""
