@@ -36,7 +36,7 @@ fix: .venv/dev             ## Let the tools repair what they can
 	$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
 
 trace: .venv/dev           ## Print the call list of one proxied request
-	@$(BIN)/python -m tests.trace
+	@$(BIN)/python tests/call_trace.py
 
 lock:    ## Pin the newest versions that requirements/*.in allow (needs uv)
 	for name in runtime dev mcp-proxy; do uv pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-header --python-version 3.11 requirements/$$name.in -o requirements/$$name.txt; done

@@ -66,6 +66,11 @@ def test_a_placeholder_is_shown_and_the_text_around_it_is_not() -> None:
     assert shown(text, "${T}").endswith('"A": "Bearer ${T}", "B": "***${T:-***}"}}}}')
 
 
+def test_a_server_of_a_project_is_shown_as_any_other() -> None:
+    text = '{"projects": {"/srv": {"mcpServers": {"x": {"command": "npx", "env": {"A": "hush"}}}}}}'
+    assert shown(text, "npx").endswith('{"command": "npx", "env": {"A": "***"}}}}}}')
+
+
 def test_a_terminal_gets_nothing_to_obey() -> None:
     assert shown('{"plait": {"prefix": "\u202e\x9b"}}', "prefix") == '{"plait": {"prefix": "  "}}'
 

@@ -231,6 +231,15 @@ class TestFilesThatCannotBeUsed:
         assert self.refusal(path) == f"{path}:1:2: expected an object, got {got}"
 
 
+def test_a_current_folder_that_was_removed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(ConfigError, match="the current folder does not exist any more"):
+        load([], {})
+
+
 def test_one_name_in_place_of_a_list_is_one_file(tmp_path: Path) -> None:
     path = tmp_path / "plait.json"
     path.write_bytes(b"\xef\xbb\xbf{}")

@@ -1,7 +1,9 @@
 import asyncio
 import json
 import os
+import resource
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -30,6 +32,9 @@ pytestmark = [
 ]
 
 ROUNDS = 300 if os.environ.get("PLAIT_SOAK") else 30
+
+# Ends by SIGTERM only, and says so by its exit code.
+SLOW_TO_LEAVE = "trap 'exit 6' TERM; echo ready; while :; do sleep 0.01; done"
 
 # Ends by nothing but SIGKILL, has a grandchild that holds our pipes, and one that a daemon's double
 # fork and a session of its own have taken out of every group; prints all three.
@@ -114,6 +119,39 @@ async def family(guardian: Guardian, then: str) -> tuple[Child, list[int]]:
     return child, pids
 
 
+# ---- leaving in order
+
+
+async def test_a_server_that_ignores_the_end_of_its_input_is_terminated(guardian: Guardian) -> None:
+    child = await guardian.spawn(["sh", "-c", SLOW_TO_LEAVE], PATH)
+    await read_line(child.stdout)
+    await child.stop(patience=0.5)
+    assert child.returncode == 6
+
+
+async def test_a_stopped_server_wakes_up_to_end_in_order(guardian: Guardian) -> None:
+    child = await guardian.spawn(["sh", "-c", SLOW_TO_LEAVE], PATH)
+    await read_line(child.stdout)
+    os.kill(child.pid, signal.SIGSTOP)
+    await child.stop(patience=0.5)
+    assert child.returncode == 6
+
+
+async def test_stop_may_be_called_twice_at_once_and_again_later(guardian: Guardian) -> None:
+    script = "trap 'echo term' TERM; echo ready; while :; do sleep 0.01; done"
+    child = await guardian.spawn(["sh", "-c", script], PATH)
+    await read_line(child.stdout)
+    pipes = child.take_pipes()
+    async with asyncio.TaskGroup() as both:
+        both.create_task(child.stop(patience=0.5))
+        both.create_task(child.stop(patience=0.5))
+    await child.stop()
+    child.kill()
+    assert child.returncode == -signal.SIGKILL
+    assert os.read(pipes.stdout, 100) == b"term\n"  # one SIGTERM, not two
+    pipes.close()
+
+
 # ---- trees
 
 
@@ -155,7 +193,7 @@ time.sleep(100)
     child = await guardian.spawn(python(code), {})
     assert await read_line(child.stdout) == "ready"
     pipes = child.take_pipes()
-    await child.stop(patience=0.2)
+    await child.stop(patience=0.5)
     assert child.returncode == -signal.SIGTERM
     assert os.read(pipes.stdout, 100) == b"finished in order\n"
     pipes.close()
@@ -320,6 +358,21 @@ async def test_fifty_servers_start_at_once(guardian: Guardian) -> None:
     assert {child.returncode for child in children} == {0}
 
 
+async def test_more_than_the_guardian_can_take_at_once_wait_for_their_turn(guardian: Guardian) -> None:
+    await guardian.spawn(["cat"], PATH)
+    assert guardian.pid is not None
+    assert guardian._channel is not None
+    guardian._channel.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)  # takes a few, not hundreds
+    os.kill(guardian.pid, signal.SIGSTOP)
+    async with asyncio.TaskGroup() as group:
+        spawning = [group.create_task(guardian.spawn(["cat"], PATH)) for _ in range(20)]
+        await asyncio.sleep(0)
+        with pytest.raises(BlockingIOError):
+            guardian._channel.send(b"-")
+        os.kill(guardian.pid, signal.SIGCONT)
+    assert len({task.result().pid for task in spawning}) == 20
+
+
 async def test_many_starts_and_stops_leave_no_descriptor_and_no_process(guardian: Guardian) -> None:
     await (await guardian.spawn(["cat"], PATH)).stop()
     assert guardian.pid is not None
@@ -373,6 +426,9 @@ except BlockingIOError:
 
 
 async def test_a_limit_above_our_own_is_ours(guardian: Guardian) -> None:
-    child = await guardian.spawn(["sh", "-c", "ulimit -d"], PATH, memory=1 << 30)
+    await guardian.spawn(["cat"], PATH)
+    if sys.platform == "linux" and guardian.pid is not None:
+        resource.prlimit(guardian.pid, resource.RLIMIT_DATA, (1 << 30, 1 << 30))
+    child = await guardian.spawn(["sh", "-c", "ulimit -d"], PATH, memory=1 << 32)
     await asyncio.wait_for(child.wait(), PATIENCE)
     assert int(os.read(child.stdout, 100)) == (1 << 30) // 1024

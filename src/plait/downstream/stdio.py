@@ -13,7 +13,10 @@ HIGH_WATER = 1024 * 1024
 
 
 class StdioClient:
-    """The two descriptors of one client. stdout is protocol only: whoever serves it must not print."""
+    """The two descriptors of one client; they are ours from here on, and closed with it.
+
+    The output is protocol only: whoever serves it must not print.
+    """
 
     def __init__(self, input_fd: int, output_fd: int) -> None:
         self._input_fd = input_fd
@@ -31,7 +34,7 @@ class StdioClient:
         if not _waitable(self._output_fd):
             return
         loop = asyncio.get_running_loop()
-        file = os.fdopen(self._output_fd, "wb", 0, closefd=False)
+        file = os.fdopen(self._output_fd, "wb", 0)
         self._output, _ = await loop.connect_write_pipe(lambda: _Output(self), file)
         self._output.set_write_buffer_limits(high=HIGH_WATER)
 
@@ -41,7 +44,7 @@ class StdioClient:
         if not _waitable(self._input_fd):
             await self._read_file(listener)
             return
-        file = os.fdopen(self._input_fd, "rb", 0, closefd=False)
+        file = os.fdopen(self._input_fd, "rb", 0)
         self._reader, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: listener, file)
         await asyncio.wait((self.ended, self.gone), return_when=asyncio.FIRST_COMPLETED)
 
@@ -76,9 +79,14 @@ class StdioClient:
         """Flush what the client still takes, and close."""
         if self._reader is not None:
             self._reader.close()
-        if self._output is not None:
-            self._output.close()
-            await asyncio.wait((self.gone,), timeout=seconds)
+        else:
+            os.close(self._input_fd)
+        if self._output is None:
+            os.close(self._output_fd)
+            return
+        self._output.close()
+        await asyncio.wait((self.gone,), timeout=seconds)
+        if not self.gone.done():
             self._output.abort()
 
 

@@ -168,7 +168,7 @@ class Router:
 
     async def _subscribe_at(self, owner: Offer, exchange: Exchange) -> Reply:
         if not owner.supports("resources", "subscribe"):
-            detail = {"uri": exchange.address, "server": owner.prefix}
+            detail = {"uri": exchange.address, "server": str(owner.prefix)}
             return refuse(INVALID_PARAMS, f"server '{owner.prefix}' has no subscriptions", detail)
         return await self._subscriptions.subscribe(owner, exchange)
 

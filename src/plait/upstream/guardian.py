@@ -24,7 +24,7 @@ import select
 import sys
 
 from plait.upstream import tree
-from plait.upstream.keeper import DESCRIPTOR_SIZE, Keeper, received_descriptors
+from plait.upstream.keeper import DESCRIPTOR_SIZE, Keeper, received_descriptors, say
 
 TYPE_CHECKING = False  # as typing's, which is too slow to import here
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Guardian:
         poll.register(self._channel.fileno(), select.POLLIN)
         poll.register(self._bell.reader, select.POLLIN)
         serving = True
-        while serving or self._keepers:
+        while serving or self._keepers or self._strays:
             ready = {descriptor for descriptor, _ in poll.poll()}
             if self._bell.reader in ready:
                 self._reap()
@@ -72,7 +72,7 @@ class Guardian:
         try:
             keeper = os.fork()
         except OSError as error:
-            leash.sendall(f"failed fork {error.errno}\n".encode())
+            say(leash, f"failed fork {error.errno}")
         else:
             if keeper == 0:
                 self._channel.close()

@@ -147,11 +147,15 @@ class Keeper:
         return tree.strike(signals, group=0 if self._adopts else self._server)
 
     def _say(self, line: str) -> None:
-        """Report to plait, if it is still there."""
-        try:  # noqa: SIM105
-            self._leash.sendall(line.encode() + b"\n")
-        except OSError:
-            pass
+        say(self._leash, line)
+
+
+def say(leash: socket.socket, line: str) -> None:
+    """Report to plait, if it is still there."""
+    try:  # noqa: SIM105
+        leash.sendall(line.encode() + b"\n")
+    except OSError:
+        pass
 
 
 def receive_order(leash: socket.socket) -> tuple[Order, list[int]]:

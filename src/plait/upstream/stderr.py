@@ -20,7 +20,10 @@ class StderrLog:
         """How many lines were said that are no longer kept."""
 
     def feed(self, data: bytes) -> None:
-        *lines, tail = (self._tail + data[-self._kept :]).split(b"\n")
+        if len(data) > self._kept:
+            self.dropped += data.count(b"\n", 0, -self._kept)
+            data = data[-self._kept :]
+        *lines, tail = (self._tail + data).split(b"\n")
         for line in lines:
             self._add(line)
         self._tail = tail[-LONGEST:]
