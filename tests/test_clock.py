@@ -19,8 +19,12 @@ async def test_an_hour_passes_at_once() -> None:
 async def test_timers_fire_in_their_order_and_at_their_time() -> None:
     fired: list[tuple[str, float]] = []
     loop = asyncio.get_running_loop()
+
+    def fire(name: str) -> None:
+        fired.append((name, round(now(), 6)))
+
     for name, seconds in (("late", 5.0), ("early", 1.0), ("between", 2.5)):
-        loop.call_later(seconds, lambda name=name: fired.append((name, round(now(), 6))))
+        loop.call_later(seconds, fire, name)
     await asyncio.sleep(10)
     assert fired == [("early", 1.0), ("between", 2.5), ("late", 5.0)]
 

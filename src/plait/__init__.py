@@ -1,1 +1,84 @@
-"""Many MCP servers behind one endpoint."""
+"""Every MCP server and tool you have, behind one endpoint.
+
+The path of a message, package by package:
+
+    client -> downstream -> session -> pipeline -> routing -> mounts, upstream -> server
+              bytes in      rules      guards      whose?     lives, bytes out
+
+`wire` is the vocabulary they share, `config` what a user may write, `providers` the servers that live
+in this process. `assemble` makes a running `Compositor` of a configuration; `cli` is the command.
+
+Public names are imported when they are first used: `import plait` costs nothing.
+"""
+
+from typing import TYPE_CHECKING
+
+from plait.version import VERSION
+
+if TYPE_CHECKING:
+    from plait.compositor import Compositor as Compositor
+    from plait.compositor import CompositorState as CompositorState
+    from plait.config.model import Config as Config
+    from plait.config.model import StdioServer as StdioServer
+    from plait.errors import ConfigError as ConfigError
+    from plait.errors import ExecutionFailed as ExecutionFailed
+    from plait.errors import NotFound as NotFound
+    from plait.errors import PermissionDenied as PermissionDenied
+    from plait.errors import PlaitError as PlaitError
+    from plait.errors import ToolError as ToolError
+    from plait.mounts.mount import MountState as MountState
+    from plait.providers.provider import CallToolResult as CallToolResult
+    from plait.providers.provider import ToolDefinition as ToolDefinition
+    from plait.providers.provider import ToolProvider as ToolProvider
+    from plait.routing.naming import MCPMountPrefix as MCPMountPrefix
+    from plait.routing.naming import MountPrefix as MountPrefix
+    from plait.routing.naming import build_mcp_function as build_mcp_function
+    from plait.upstream.client import McpClient as McpClient
+    from plait.upstream.handshake import McpSession as McpSession
+    from plait.upstream.mock import MockTransport as MockTransport
+    from plait.upstream.stdio import StdioTransport as StdioTransport
+    from plait.wire.content import extract_tool_result as extract_tool_result
+
+__version__ = VERSION
+
+_HOMES = {
+    "Compositor": "plait.compositor",
+    "CompositorState": "plait.compositor",
+    "Config": "plait.config.model",
+    "StdioServer": "plait.config.model",
+    "ConfigError": "plait.errors",
+    "ExecutionFailed": "plait.errors",
+    "NotFound": "plait.errors",
+    "PermissionDenied": "plait.errors",
+    "PlaitError": "plait.errors",
+    "ToolError": "plait.errors",
+    "MountState": "plait.mounts.mount",
+    "CallToolResult": "plait.providers.provider",
+    "ToolDefinition": "plait.providers.provider",
+    "ToolProvider": "plait.providers.provider",
+    "MCPMountPrefix": "plait.routing.naming",
+    "MountPrefix": "plait.routing.naming",
+    "build_mcp_function": "plait.routing.naming",
+    "McpClient": "plait.upstream.client",
+    "McpSession": "plait.upstream.handshake",
+    "MockTransport": "plait.upstream.mock",
+    "StdioTransport": "plait.upstream.stdio",
+    "extract_tool_result": "plait.wire.content",
+}
+"""Where each public name really lives."""
+
+__all__ = ["__version__", *_HOMES]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"plait has no {name!r}")
+    from importlib import import_module  # noqa: PLC0415  most programs never get here
+
+    value: object = getattr(import_module(home), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

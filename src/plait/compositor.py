@@ -109,7 +109,7 @@ class Compositor:
         return MemoryTransport(self.connect, self.disconnect)
 
     def _welcome(self, revision: str) -> Raw:
-        return welcome(self.settings.name, revision, self.registry.mounts)
+        return welcome(self.settings.name, revision, self.registry.mounts, self.naming)
 
     def _joined(self, connection: Connection) -> None:
         self.registry.audience.join(connection)

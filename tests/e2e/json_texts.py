@@ -1,36 +1,39 @@
 """Any JSON text: not only what an encoder would write, but whatever the grammar allows on one line."""
 
+import json
+
 from hypothesis import strategies as st
 
-_SPACE = st.sampled_from(["", "", "", " ", "\t", "\r", "  \r\t"])
-_NUMBERS = st.from_regex(r"-?(0|[1-9][0-9]{0,40})(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,3})?", fullmatch=True)
-_ESCAPES = st.sampled_from(
-    [r"\"", r"\\", r"\/", r"\b", r"\n", r"\u0000", r"\u00E9", r"\ud83d\uDE00", r"\u2028"]
+_SPACE = st.sampled_from(["", "", " ", "\t", "\r"])
+_FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+_ODD_NUMBERS = ["-0", "-0.0", "1.0", "1.10", "1E5", "1e+05", "1e-400", "1e400", "0.1" + "0" * 40, "9" * 40]
+_NUMBERS = st.sampled_from(_ODD_NUMBERS) | st.integers().map(str) | _FLOATS.map(repr)
+_ESCAPES = [r"\"", r"\\", r"\/", r"\b", r"\n", r"\u0000", r"\u00E9", r"\ud83d\uDE00", r"\u2028", r"\\ud83d"]
+_TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+_STRINGS = (
+    _TEXTS.map(json.dumps)
+    | _TEXTS.map(lambda text: json.dumps(text, ensure_ascii=False))
+    | st.tuples(st.sampled_from(_ESCAPES), st.sampled_from(_ESCAPES)).map(lambda pair: f'"{"é".join(pair)}"')
 )
-# No control characters, quotes, backslashes or surrogates: they only stand in JSON as escapes.
-_PLAIN = st.characters(min_codepoint=0x20, blacklist_categories=["Cs"], blacklist_characters='"\\')
-_STRINGS = st.lists(_PLAIN | _ESCAPES, max_size=12).map(lambda parts: f'"{"".join(parts)}"')
 _SCALARS = st.sampled_from(["null", "true", "false"]) | _NUMBERS | _STRINGS
 
 
-def _spaced(text: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    return st.tuples(_SPACE, text, _SPACE).map("".join)
-
-
 def _array(items: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    return st.lists(_spaced(items), max_size=5).map(lambda parts: f"[{','.join(parts)}]")
+    return st.tuples(_SPACE, st.lists(items, max_size=3)).map(
+        lambda made: f"[{made[0]}{(made[0] + ',').join(made[1])}]"
+    )
 
 
 def _object(items: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     # Equal keys may come twice: nobody in between decides which of them counts.
-    pairs = st.tuples(_spaced(_STRINGS), _spaced(items)).map(":".join)
-    return st.lists(pairs, max_size=5).map(lambda parts: f"{{{','.join(parts)}}}")
+    pairs = st.tuples(_STRINGS, _SPACE, items).map(lambda pair: f"{pair[0]}{pair[1]}:{pair[2]}{pair[1]}")
+    return st.lists(pairs, max_size=3).map(lambda parts: f"{{{','.join(parts)}}}")
 
 
-values = st.recursive(_SCALARS, lambda items: _array(items) | _object(items), max_leaves=20).map(str.encode)
+_ANY = st.recursive(_SCALARS, lambda items: _array(items) | _object(items), max_leaves=8)
+
+values = _ANY.map(str.encode)
 """The text of any value."""
 
-objects = _object(st.recursive(_SCALARS, lambda items: _array(items) | _object(items), max_leaves=20)).map(
-    str.encode
-)
+objects = _object(_ANY).map(str.encode)
 """The text of any object."""

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from gateway import Gateway, Message, text_of, write_config
+
 from processes import alive, children_of, environment_of, until
 
 SOON = 20.0
@@ -49,7 +50,7 @@ class Stage(Gateway):
 
     def entry(self, *flags: str, settings: Mapping[str, object] | None = None) -> Message:
         """What a configuration file says of a server that is misbehaving.py."""
-        argv = ["-I", "-S", str(SERVER), *flags]
+        argv = ["-E", "-s", "-S", str(SERVER), *flags]  # what it imports lies beside it
         entry: Message = {"command": sys.executable, "args": argv, "env": {MARK: self.mark}}
         return entry if settings is None else {**entry, "plait": dict(settings)}
 
@@ -57,9 +58,8 @@ class Stage(Gateway):
         await super().__aenter__()
         try:
             await self.shake_hands()
-        except BaseException:
-            self.process.kill()
-            await self.process.wait()
+        except BaseException as error:
+            await self.__aexit__(type(error), error, None)
             raise
         return self
 

@@ -246,6 +246,19 @@ grow(8)
     pipes.close()
 
 
+async def test_a_process_that_runs_from_fork_to_fork_is_caught(guardian: Guardian) -> None:
+    code = """
+import os, time
+end = time.monotonic() + 30
+while time.monotonic() < end:
+    if os.fork():
+        os._exit(0)
+"""
+    child = await guardian.spawn(python(code), {})
+    await asyncio.wait_for(asyncio.shield(child.gone), PATIENCE)
+    assert child.returncode == 0
+
+
 async def test_where_orphans_cannot_be_adopted_the_group_and_ps_find_them(
     guardian: Guardian, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -306,6 +319,16 @@ async def test_a_killed_keeper_takes_its_whole_tree_along(guardian: Guardian) ->
     assert await asyncio.wait_for(child.wait(), PATIENCE) == -signal.SIGKILL
     await until_gone(pids)
     assert alive(other.pid)
+
+
+async def test_without_guardian_and_keeper_the_server_itself_still_dies(guardian: Guardian) -> None:
+    child = await guardian.spawn(["cat"], PATH)
+    keeper = parent_of(child.pid)
+    assert guardian.pid is not None
+    os.kill(guardian.pid, signal.SIGKILL)
+    os.kill(keeper, signal.SIGKILL)
+    assert await asyncio.wait_for(child.wait(), PATIENCE) == -signal.SIGKILL
+    await until_gone([child.pid])
 
 
 async def test_a_guardian_that_hangs_does_not_hang_us(

@@ -68,6 +68,13 @@ async def test_what_was_written_before_the_end_can_still_be_read(guardian: Guard
     assert os.read(child.stderr, 100) == b"err\n"
 
 
+async def test_an_output_that_a_living_server_closes_ends_for_us(guardian: Guardian) -> None:
+    child = await shell(guardian, "exec >&-; read -r _")
+    with pytest.raises(EOFError):
+        await read_line(child.stdout)
+    assert child.returncode is None
+
+
 async def test_one_of_two_who_wait_may_be_cancelled(guardian: Guardian) -> None:
     child = await guardian.spawn(["cat"], PATH)
     loop = asyncio.get_running_loop()
@@ -341,6 +348,14 @@ async def test_the_guardian_knows_nothing_of_our_environment(
     for pid in (guardian.pid, parent_of(child.pid)):
         assert not {"PLAIT_TEST_SECRET", "TOKEN"} & environment_of(pid).keys()
     assert "secret" not in repr(child)
+
+
+@linux_only
+async def test_the_guardian_is_out_of_reach_of_our_terminal(guardian: Guardian) -> None:
+    child = await guardian.spawn(["cat"], PATH)
+    assert guardian.pid is not None
+    for pid in (guardian.pid, parent_of(child.pid)):
+        assert status(pid)[2:4] == [str(guardian.pid)] * 2  # group and session
 
 
 def test_the_guardian_imports_nothing_slow() -> None:

@@ -163,7 +163,8 @@ class Mount(Listener):
 
     @property
     def instructions(self) -> str:
-        return self.link.instructions if self.link is not None else ""
+        """As it says them now, or as it said them last time."""
+        return self.link.instructions if self.link is not None else self._opener.instructions
 
     # ---- requests
 

@@ -21,6 +21,8 @@ _log = logging.getLogger("plait.provider")
 class ProviderOpener:
     """There is nothing to start: the provider is here already."""
 
+    instructions = ""
+
     def __init__(self, provider: ToolProvider) -> None:
         self._provider = provider
 

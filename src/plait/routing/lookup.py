@@ -8,6 +8,9 @@ from plait.routing.catalog import Catalog, Listing, Offer, Route
 from plait.routing.naming import SEPARATORS, Naming
 from plait.wire.address import read_text
 
+LONGEST_ECHO = 200
+"""Characters of an unknown name that are repeated to whoever called it."""
+
 
 class Ambiguous(Struct, frozen=True):
     """Several routes fit; the caller has to say which."""
@@ -46,6 +49,8 @@ def owner_of(catalog: Catalog, uri: str, capable: list[Offer]) -> Offer | None:
 
 def unknown_tool(name: str, catalog: Catalog, prefixes: set[str]) -> str:
     """Words from which a model can correct itself."""
+    if len(name) > LONGEST_ECHO:
+        name = f"{name[:LONGEST_ECHO]}…"
     text = f"unknown tool {name!r}"
     namespace = _namespace(name)
     if namespace is not None and namespace not in prefixes:

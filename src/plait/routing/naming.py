@@ -54,6 +54,10 @@ class MountPrefix(str):
         return cls(text)
 
 
+MCPMountPrefix = MountPrefix
+"""As the seed of the compositor calls it."""
+
+
 class InvalidPrefix(ConfigError, ValueError):
     """What was given as a mount prefix is none."""
 
@@ -75,11 +79,12 @@ class Naming(Struct, frozen=True):
         clean = _ILLEGAL[self.separator == "."].sub("_", full)
         if clean == full and len(full) <= longest:
             return full
-        return f"{clean[: longest - _HASHED - 1]}_{_hash(full)}"
+        return f"{clean[: max(0, longest - _HASHED - 1)]}_{_hash(full)}"
 
     def spellings(self, prefix: MountPrefix, native: str) -> set[str]:
         """What else somebody may call it: the bare name, and the other separators' forms."""
-        return {native, *(f"{prefix}{separator}{native}" for separator in SEPARATORS)}
+        prefixed = {f"{prefix}{separator}{native}" for separator in SEPARATORS} if prefix else set[str]()
+        return {native, *prefixed}
 
 
 def build_mcp_function(prefix: MountPrefix, tool: str, naming: Naming | None = None) -> str:

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from msgspec import Raw
 
+from plait.routing.naming import MountPrefix, Naming
 from plait.version import VERSION
 from plait.wire.address import as_raw
 
@@ -22,6 +23,7 @@ EVERYTHING: dict[str, object] = {
 class Known(Protocol):
     """A server as far as it is known when a client comes."""
 
+    prefix: MountPrefix
     name: str
     greeted: bool
     """Has it said yet what it can do?"""
@@ -31,7 +33,7 @@ class Known(Protocol):
     def supports(self, capability: str, detail: str | None = None) -> bool: ...
 
 
-def welcome(name: str, revision: str, servers: Sequence[Known]) -> Raw:
+def welcome(name: str, revision: str, servers: Sequence[Known], naming: Naming) -> Raw:
     """The result of `initialize`. It never waits: what is not known yet may still come.
 
     So as long as a server has not been greeted, we say that we can do all that a server may turn
@@ -42,7 +44,7 @@ def welcome(name: str, revision: str, servers: Sequence[Known]) -> Raw:
         "capabilities": capabilities(servers),
         "serverInfo": {"name": name, "version": VERSION},
     }
-    text = instructions(servers)
+    text = instructions(servers, naming)
     return as_raw({**answer, "instructions": text} if text else answer)
 
 
@@ -55,13 +57,17 @@ def capabilities(servers: Sequence[Known]) -> dict[str, object]:
     return {**union, "tools": EVERYTHING["tools"]}
 
 
-def instructions(servers: Sequence[Known]) -> str:
-    """Each server's own words under its name, as far as they are known, and not without end."""
-    parts = [
-        f"## {server.name}\n{server.instructions.strip()}"
-        for server in servers
-        if server.instructions.strip()
-    ]
+def instructions(servers: Sequence[Known], naming: Naming) -> str:
+    """Each server's own words under its name, as far as they are known, and not without end.
+
+    They speak of its tools by its own names, so the heading says what those are called here.
+    """
+    parts = []
+    for server in servers:
+        words = server.instructions.strip()
+        if words:
+            here = f" (its names begin with {server.prefix}{naming.separator} here)" if server.prefix else ""
+            parts.append(f"## {server.name}{here}\n{words}")
     text = "\n\n".join(parts)
     if len(text) <= MAX_INSTRUCTIONS:
         return text

@@ -5,7 +5,6 @@ broken (its id is salvaged, so the call fails at once and not at its deadline), 
 server is gone.
 """
 
-import re
 from typing import Generic, TypeVar
 
 from msgspec import MsgspecError, Raw, UnsetType
@@ -27,11 +26,10 @@ from plait.wire.envelope import (
     result,
 )
 from plait.wire.salvage import salvage_ids
-from plait.wire.spec import INVALID_REQUEST, WITH_BATCHES
+from plait.wire.spec import INVALID_REQUEST, MAX_BATCH, WITH_BATCHES
 
 Waiter = TypeVar("Waiter")
 _open_batch = Decoder(list[Raw]).decode
-_MISTYPED = re.compile(rb'"([0-9]{1,19})"|([0-9]{1,19})\.0+').fullmatch
 
 
 class CallingSession(Generic[Waiter]):
@@ -114,17 +112,9 @@ class CallingSession(Generic[Waiter]):
             return Count("reply without an id")
         waiter = self._pending.take(bytes(id))
         if waiter is None:
-            return self._receive_misaddressed(bytes(id))
+            return Count("reply to nobody", bytes(id).decode(errors="replace")[:40])
         reply = read_reply(message)
         return Fail(waiter, reply) if isinstance(reply, str) else Settle(waiter, reply)
-
-    def _receive_misaddressed(self, id: bytes) -> CallingEffect[Waiter]:
-        """Ids are typed: `"7"` and `7.0` do not answer 7. But nobody else can be meant, so 7 fails at once."""
-        meant = _MISTYPED(id)
-        waiter = self._pending.take(meant[1] or meant[2]) if meant else None
-        if waiter is None:
-            return Count("reply to nobody", id.decode(errors="replace")[:40])
-        return Fail(waiter, "an id of the wrong type: a string or a fraction instead of our integer")
 
     def _receive_broken(self, line: bytes, problem: RemoteProtocolError) -> list[CallingEffect[Waiter]]:
         if line.lstrip()[:1] == b"[" and self.revision == WITH_BATCHES:
@@ -141,6 +131,10 @@ class CallingSession(Generic[Waiter]):
             parts = _open_batch(line)
         except (MsgspecError, RecursionError):
             return self._fail(salvage_ids(line), f"a message that is broken: {problem}", "broken line")
+        if len(parts) > MAX_BATCH or any(bytes(part)[:1] == b"[" for part in parts):
+            # Each part costs us more than it costs the server: a long line of `{}` would take seconds.
+            what = f"a batch that is nested or has more than {MAX_BATCH} messages"
+            return self._fail(salvage_ids(line), what, "unusable batch")
         return [effect for part in parts for effect in self.receive(bytes(part))]
 
     def _fail(self, ids: list[bytes], what: str, counted: str) -> list[CallingEffect[Waiter]]:

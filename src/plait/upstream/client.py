@@ -247,8 +247,10 @@ class McpClient:
         call.fail(UpstreamTimeout(f"server '{self.name}' did not answer {call.method} within {seconds:g} s"))
         stuck = self._transport.stuck
         if stuck is not None:
-            # Such a server answers nobody any more: end it, so that it is started anew.
+            # Such a server answers nobody any more: end it, so that it is started anew. It counts as
+            # ended now: a call that comes while it dies must wait for the next start, not fail with it.
             self._transport.abort(stuck)
+            self.closed(stuck)
 
     def _withdraw(self, call: Call, reason: str) -> None:
         # "The `initialize` request MUST NOT be cancelled by clients" (basic/utilities/cancellation).

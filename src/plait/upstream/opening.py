@@ -12,6 +12,7 @@ from plait.upstream.base import Link
 from plait.upstream.client import Listener, McpClient
 from plait.upstream.handshake import McpSession
 from plait.upstream.process import Guardian
+from plait.upstream.recollection import Recollection, cache_folder
 from plait.upstream.stderr import StderrLog
 from plait.upstream.stdio import StdioTransport
 from plait.wire.envelope import Fields
@@ -26,6 +27,10 @@ class Behalf(Struct, frozen=True):
 
 class Opener(Protocol):
     """Whatever can be mounted. Opened anew for every start."""
+
+    @property
+    def instructions(self) -> str:
+        """What the server said of itself last time, for clients that come before it can say it again."""
 
     async def open(self, listener: Listener, behalf: Awaitable[Behalf]) -> Link:
         """Raises UpstreamError, and leaves nothing open, if it cannot."""
@@ -46,6 +51,12 @@ class StdioOpener:
         self._environment = server_environment(server, settings, environ)
         self._guardian = guardian
         self._log = log
+        identity = (server.name, server.command, *server.args, server.cwd or "")
+        self._recollection = Recollection(cache_folder(environ), identity)
+
+    @property
+    def instructions(self) -> str:
+        return self._recollection.recall()
 
     async def open(self, listener: Listener, behalf: Awaitable[Behalf]) -> Link:
         server, limits = self._server, self._server.settings
@@ -64,10 +75,12 @@ class StdioOpener:
         await transport.open(client)
         try:
             known = await self._unless_ended(client, behalf)
-            return await McpSession.greet(client, known.capabilities, known.revision, limits.start_timeout)
+            session = await McpSession.greet(client, known.capabilities, known.revision, limits.start_timeout)
         except BaseException:
             await transport.aclose()
             raise
+        self._recollection.remember(session.instructions)
+        return session
 
     async def _unless_ended(self, client: McpClient, behalf: Awaitable[Behalf]) -> Behalf:
         known = await behalf

@@ -197,6 +197,7 @@ class _Stdout(asyncio.Protocol):
                 self._receiver.received(cast(bytes, line))
         if self.framer.skipped > ENDLESS * self._limit:
             self._owner.abort("it wrote a line without end")
+            self._receiver.closed("it wrote a line without end")
 
     def connection_lost(self, exc: Exception | None) -> None:
         if not self._ended.done():

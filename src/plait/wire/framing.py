@@ -56,7 +56,8 @@ class LineFramer:
         self._parts.append(piece)
         self._size += len(piece)
         if self._size > self._limit:
-            lines.append(Oversized(b"".join(self._parts)[:KEPT]))
+            # Not the whole line once more, only for its beginning; no part is empty, so these will do.
+            lines.append(Oversized(b"".join(part[:KEPT] for part in self._parts[:KEPT])[:KEPT]))
             self.skipped = self._size
             self._clear()
 
