@@ -7,17 +7,15 @@ with blocking reads, so that only the gateway's own functions are seen.
 import asyncio
 import os
 import sys
+import tempfile
 from pathlib import Path
 from types import CodeType, FrameType
 
 import uvloop
 
-from plait.compositor import Compositor
-from plait.config.model import ServerSettings, Settings, StdioServer
+from plait.assemble import assembled
+from plait.config.model import AuditSettings, Config, Settings, StdioServer
 from plait.downstream.stdio import StdioClient
-from plait.routing.naming import MountPrefix
-from plait.upstream.opening import StdioOpener
-from plait.upstream.stderr import StderrLog
 
 ECHO = Path(__file__).with_name("echo_server.py")
 HELLO = (
@@ -68,11 +66,17 @@ class Recorder:
 
 
 async def _record(calls: int) -> tuple[list[CodeType], bytes]:
+    """With every guard on, as `plait mcp-server -c FILE` has them."""
+    with tempfile.TemporaryDirectory() as folder:
+        return await _record_in(folder, calls)
+
+
+async def _record_in(folder: str, calls: int) -> tuple[list[CodeType], bytes]:
     client, recorder, loop = Client(), Recorder(), asyncio.get_running_loop()
-    async with Compositor() as compositor:
-        server = StdioServer(name="fs", command=sys.executable, args=[str(ECHO)])
-        opener = StdioOpener(server, Settings(), os.environ, compositor.guardian, StderrLog())
-        compositor.mount(MountPrefix("fs"), opener, "fs", ServerSettings())
+    server = StdioServer(name="fs", command=sys.executable, args=[str(ECHO)])
+    config = Config(servers=(server,), settings=Settings(audit=AuditSettings(dir=folder)))
+    async with assembled(config, os.environ) as assembly:
+        compositor = assembly.compositor
         stdio = StdioClient(client.theirs_in, client.theirs_out)
         await stdio.open_output()
         connection = compositor.connect(stdio)

@@ -6,9 +6,9 @@ import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Self
 
-from fakes import FakeServer, Held, Message
 from msgspec.json import decode
 
+from fakes import FakeServer, Held, Message
 from plait.compositor import Compositor
 from plait.config.model import ServerSettings, Settings
 from plait.routing.naming import MountPrefix

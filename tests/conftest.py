@@ -10,10 +10,11 @@ SHARED = Path(__file__).resolve().parent.parent.parent / "shared"
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """What plait keeps between runs is kept apart from the developer's own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield
 
 

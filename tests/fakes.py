@@ -1,21 +1,17 @@
-"""Servers in memory, with scripted lists and answers, and the small seams of routing, for tests."""
+"""Servers in memory, with scripted lists and answers, for tests."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from msgspec import Raw, Struct
+from msgspec import Struct
 from msgspec.json import decode
 
 from plait.errors import PlaitError
-from plait.routing.catalog import Item, read_items
-from plait.routing.naming import MountPrefix
-from plait.session.exchange import Exchange, OnProgress, Reply
 from plait.upstream.base import Link, Receiver
 from plait.upstream.client import Listener, McpClient
 from plait.upstream.handshake import McpSession
 from plait.upstream.opening import Behalf
-from plait.wire.address import as_raw, read_address
-from plait.wire.envelope import EMPTY, Fields, encode
+from plait.wire.envelope import encode
 from plait.wire.spec import LATEST_HANDSHAKE, LISTS, METHOD_NOT_FOUND, Kind
 
 Message = dict[str, object]
@@ -80,7 +76,9 @@ class FakeServer:
             Kind.TEMPLATES: templates,
         }
         self.capabilities = capabilities
-        self.instructions = instructions
+        self.instructions = ""
+        """What it is remembered to have said last time."""
+        self.words = instructions
         self.revision = revision
         self.timeout = 60.0
         self.answers: dict[str, Answer] = {}
@@ -149,7 +147,7 @@ class FakeServer:
     def _usual(self, method: str, params: Message) -> object:
         match method:
             case "initialize":
-                return self._greeting()
+                return self.greeting()
             case "tools/call":
                 return text(f"{self.name}: {params['name']} {encode(params.get('arguments')).decode()}")
             case "prompts/get":
@@ -160,7 +158,7 @@ class FakeServer:
                 return {}
         return Refusal(METHOD_NOT_FOUND, f"Method not found: {method}")
 
-    def _greeting(self) -> Message:
+    def greeting(self) -> Message:
         declared = self.capabilities
         if declared is None:
             declared = {kind.capability: {} for kind in Kind if self.lists[kind]}
@@ -168,8 +166,20 @@ class FakeServer:
             "protocolVersion": self.revision,
             "capabilities": declared,
             "serverInfo": {"name": self.name, "version": "1"},
-            "instructions": self.instructions,
+            "instructions": self.words,
         }
+
+
+class HangingServer(FakeServer):
+    """A server that does not answer one method until it is told to."""
+
+    def __init__(self, name: str, method: str = "initialize") -> None:
+        super().__init__(name, tools=["t"])
+        self.held = Held()
+        self.answers[method] = lambda params: self.held
+
+    def go_on(self) -> None:
+        self.held.answer(self.greeting())
 
 
 class Wire:
@@ -229,79 +239,3 @@ class Wire:
 
     async def aclose(self) -> None:
         self.abort("closed")
-
-
-class FakeOffer:
-    """A mounted server as routing sees it. It answers with `replies`, and `{}` when there are no more."""
-
-    def __init__(self, prefix: str, supports: Iterable[str] = (), **lists: Sequence[str | Message]) -> None:
-        self.prefix = MountPrefix(prefix) if prefix else MountPrefix.none()
-        self.lists = lists
-        self.hidden: set[str] = set()
-        self.requests: list[tuple[str, Message]] = []
-        self.replies: list[Reply | PlaitError] = []
-        self._supports = set(supports)
-
-    def listed(self, kind: Kind) -> Sequence[Item]:
-        entries = [as_raw(item(kind, key)) for key in self.lists.get(kind.value, ())]
-        return read_items(entries, kind)[0]
-
-    def exposes(self, tool: str) -> bool:
-        return tool not in self.hidden
-
-    async def request(self, method: str, params: Fields | None, exchange: Exchange | None = None) -> Reply:
-        self.requests.append((method, {key: decode(value) for key, value in (params or {}).items()}))
-        reply = self.replies.pop(0) if self.replies else Reply(result=EMPTY)
-        if isinstance(reply, PlaitError):
-            raise reply
-        return reply
-
-    def notify(self, method: str, params: Fields | None = None) -> None: ...
-
-    def supports(self, capability: str, detail: str | None = None) -> bool:
-        return (capability if detail is None else f"{capability}.{detail}") in self._supports
-
-
-class FakeCaller:
-    """A client as routing sees it."""
-
-    def __init__(
-        self,
-        identity: str = "somebody",
-        capabilities: Mapping[str, object] | None = None,
-        revision: str = LATEST_HANDSHAKE,
-    ) -> None:
-        self.identity = identity
-        self.revision = revision
-        self.capabilities: Fields = {key: as_raw(value) for key, value in (capabilities or {}).items()}
-        self.heard: list[tuple[str, Message]] = []
-        self.asked: list[tuple[str, Message]] = []
-        self.answer: Reply | None = Reply(result=EMPTY)
-        """What it answers a question with; None: nothing, ever."""
-
-    def notify(self, method: str, params: Fields | None) -> None:
-        self.heard.append((method, {key: decode(value) for key, value in (params or {}).items()}))
-
-    async def ask(self, method: str, params: Fields | None, on_progress: OnProgress | None = None) -> Reply:
-        self.asked.append((method, {key: decode(value) for key, value in (params or {}).items()}))
-        if self.answer is None:
-            await asyncio.get_running_loop().create_future()
-        assert self.answer is not None
-        return self.answer
-
-    def exchange(self, method: str, **params: object) -> Exchange:
-        """A request of its."""
-        fields = {key: as_raw(value) for key, value in params.items()}
-        return Exchange(b"1", method, fields, read_address(method, fields), self)
-
-
-def result_of(reply: Reply) -> Message:
-    assert reply.result is not None, bytes(reply.error or b"").decode()
-    result: Message = decode(reply.result)
-    return result
-
-
-def error_of(reply: Reply) -> Message:
-    assert reply.error is not None, bytes(reply.result or Raw(b"")).decode()
-    error: Message = decode(reply.error)
-    return error

@@ -4,6 +4,7 @@ import asyncio
 import time
 
 import pytest
+
 from clock import Deadlock, JumpingLoop, jumping, now, quiet
 
 

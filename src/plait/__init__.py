@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from plait.errors import PlaitError as PlaitError
     from plait.errors import ToolError as ToolError
     from plait.mounts.mount import MountState as MountState
-    from plait.providers.provider import CallToolResult as CallToolResult
-    from plait.providers.provider import ToolDefinition as ToolDefinition
     from plait.providers.provider import ToolProvider as ToolProvider
     from plait.routing.naming import MCPMountPrefix as MCPMountPrefix
     from plait.routing.naming import MountPrefix as MountPrefix
@@ -38,6 +36,8 @@ if TYPE_CHECKING:
     from plait.upstream.mock import MockTransport as MockTransport
     from plait.upstream.stdio import StdioTransport as StdioTransport
     from plait.wire.content import extract_tool_result as extract_tool_result
+    from plait.wire.tools import CallToolResult as CallToolResult
+    from plait.wire.tools import ToolDefinition as ToolDefinition
 
 __version__ = VERSION
 
@@ -53,8 +53,8 @@ _HOMES = {
     "PlaitError": "plait.errors",
     "ToolError": "plait.errors",
     "MountState": "plait.mounts.mount",
-    "CallToolResult": "plait.providers.provider",
-    "ToolDefinition": "plait.providers.provider",
+    "CallToolResult": "plait.wire.tools",
+    "ToolDefinition": "plait.wire.tools",
     "ToolProvider": "plait.providers.provider",
     "MCPMountPrefix": "plait.routing.naming",
     "MountPrefix": "plait.routing.naming",

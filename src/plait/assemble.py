@@ -1,31 +1,99 @@
-"""From a Config to a running Compositor: the only module that knows every part."""
+"""From a Config to a running Compositor: the only module that knows every part.
 
+What only some configurations need is imported when one needs it: a client waits for our start.
+"""
+
+import contextlib
+import importlib
 import logging
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
+
+from msgspec import Struct
 
 from plait.compositor import Compositor
-from plait.config.model import Config, HttpServer, StdioServer
+from plait.config.folders import state_folder
+from plait.config.model import Config, HttpServer, PythonServer, ServerSettings, Settings, StdioServer
+from plait.errors import ConfigError
 from plait.mounts.registry import AlreadyMounted
-from plait.providers.tools.echo import EchoProvider
+from plait.pipeline.compose import Layer
+from plait.pipeline.configured import make_audit, make_guards
+from plait.pipeline.kept import KeptResults
+from plait.providers.adapter import ProviderOpener
+from plait.providers.provider import ToolProvider
+from plait.providers.results import PREFIX, ResultsOpener
 from plait.routing.naming import InvalidPrefix, MountPrefix
-from plait.upstream.opening import StdioOpener
+from plait.upstream.opening import Opener, StdioOpener
 from plait.upstream.stderr import StderrLog
 
 _log = logging.getLogger("plait")
 
 
-def mount_all(compositor: Compositor, config: Config | None, environ: Mapping[str, str]) -> list[str]:
-    """Mount what the configuration names, or the built-in tools where there is none.
+class Unmountable(ConfigError):
+    """A server that this version cannot reach, or whose object cannot be found."""
 
-    What cannot be mounted is said and left out; the rest is served.
-    """
-    if config is None:
-        compositor.mount_provider(EchoProvider())
-        return []
-    complaints = [problem.render() for problem in config.problems]
-    for server in config.servers:
+
+class Assembly(Struct):
+    """What a configuration became."""
+
+    compositor: Compositor
+    guards: Sequence[Layer]
+    complaints: list[str]
+    """What is wrong with the configuration; everything else is served all the same."""
+
+
+@contextlib.asynccontextmanager
+async def assembled(config: Config | None, environ: Mapping[str, str]) -> AsyncIterator[Assembly]:
+    """Everything the configuration names, running; closed in the reverse order."""
+    settings = config.settings if config is not None else Settings()
+    async with contextlib.AsyncExitStack() as stack:
+        store = KeptResults(state_folder(environ) / "results")
+        stack.callback(store.close)
+        builtin = settings.builtin or (config is None and settings.builtin is None)
+        reader = f"{PREFIX}{settings.separator}read_result"
+        guards = make_guards(settings, store, builtin=builtin, untouched=_untouched(config), reader=reader)
+        audit = make_audit(settings, environ)
+        if audit is not None:
+            stack.push_async_callback(audit.aclose)
+        compositor = await stack.enter_async_context(
+            Compositor(settings, guards if audit is None else [audit, *guards])
+        )
+        results = ResultsOpener(store, tool=settings.results.tool)
+        compositor.mount(MountPrefix(PREFIX), results, "results", ServerSettings(), pinned=True)
+        if builtin:
+            await _mount_builtin(compositor, environ, stack)
+        yield Assembly(compositor, guards, _mount_all(compositor, config, environ))
+
+
+def _untouched(config: Config | None) -> set[str]:
+    """The prefixes of servers whose results are not cleaned."""
+    return (
+        {prefix_of(server) for server in config.servers if not server.settings.sanitise} if config else set()
+    )
+
+
+def prefix_of(server: StdioServer | HttpServer | PythonServer) -> MountPrefix:
+    """The prefix that a server of a file is mounted under."""
+    given = server.settings.prefix
+    if given is None:
+        return MountPrefix.of(server.name)
+    return MountPrefix(given) if given else MountPrefix.none()
+
+
+async def _mount_builtin(
+    compositor: Compositor, environ: Mapping[str, str], stack: contextlib.AsyncExitStack
+) -> None:
+    from plait.providers.tools.builtin import builtin_tools  # noqa: PLC0415  most files do without them
+
+    tools = builtin_tools(compositor.settings, environ, compositor.guardian)
+    compositor.mount_provider(await stack.enter_async_context(tools))
+
+
+def _mount_all(compositor: Compositor, config: Config | None, environ: Mapping[str, str]) -> list[str]:
+    """Mount what the configuration names. What cannot be mounted is said, and the rest is served."""
+    complaints = [problem.render() for problem in config.problems] if config is not None else []
+    for server in config.servers if config is not None else ():
         try:
-            mount_one(compositor, server, environ)
+            _mount_one(compositor, server, environ)
         except (AlreadyMounted, InvalidPrefix, Unmountable) as problem:
             complaints.append(f"error: {server.where or server.name}: {problem}")
     for complaint in complaints:
@@ -33,18 +101,39 @@ def mount_all(compositor: Compositor, config: Config | None, environ: Mapping[st
     return complaints
 
 
-class Unmountable(Exception):
-    """A server of a kind that this version cannot reach."""
-
-
-def mount_one(compositor: Compositor, server: StdioServer | HttpServer, environ: Mapping[str, str]) -> None:
-    if isinstance(server, HttpServer):
-        raise Unmountable(f"'{server.name}' is an HTTP server, and plait speaks stdio only so far")
-    given = server.settings.prefix
-    prefix = (
-        MountPrefix.of(server.name) if given is None else MountPrefix(given) if given else MountPrefix.none()
-    )
-    if given is None and prefix != server.name:
+def _mount_one(
+    compositor: Compositor, server: StdioServer | HttpServer | PythonServer, environ: Mapping[str, str]
+) -> None:
+    prefix = prefix_of(server)
+    if server.settings.prefix is None and prefix != server.name:
         _log.warning("server %r is mounted as %r", server.name, str(prefix))
-    opener = StdioOpener(server, compositor.settings, environ, compositor.guardian, StderrLog())
-    compositor.mount(prefix, opener, server.name, server.settings)
+    compositor.mount(prefix, _opener(compositor, server, environ), server.name, server.settings)
+
+
+def _opener(
+    compositor: Compositor, server: StdioServer | HttpServer | PythonServer, environ: Mapping[str, str]
+) -> Opener:
+    match server:
+        case StdioServer():
+            return StdioOpener(server, compositor.settings, environ, compositor.guardian, StderrLog())
+        case PythonServer():
+            return ProviderOpener(load_provider(server.module))
+        case HttpServer():
+            raise Unmountable(f"'{server.name}' is an HTTP server, and plait speaks stdio only so far")
+
+
+def load_provider(place: str) -> ToolProvider:
+    """The object at `package.module:name`; a class or a function without parameters is called for it."""
+    module_name, _, name = place.partition(":")
+    try:
+        found: object = getattr(importlib.import_module(module_name), name)
+    except (ImportError, AttributeError) as problem:
+        raise Unmountable(f"cannot load {place}: {problem}") from problem
+    made = (
+        found() if isinstance(found, type) or (callable(found) and not hasattr(found, "call_tool")) else found
+    )
+    if not (hasattr(made, "list_tools") and hasattr(made, "call_tool") and hasattr(made, "namespace")):
+        raise Unmountable(
+            f"{place} is a {type(made).__name__}, not a ToolProvider (namespace, list_tools, call_tool)"
+        )
+    return made

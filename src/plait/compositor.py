@@ -12,11 +12,13 @@ from plait.downstream.memory import MemoryTransport
 from plait.errors import LocalProtocolError
 from plait.mounts.mount import Mount
 from plait.mounts.registry import Registry
-from plait.pipeline.compose import Layer, compose
+from plait.pipeline.compose import Hiding, Layer, arrange, compose
+from plait.pipeline.middleware import Middleware, as_layer
 from plait.providers.adapter import ProviderOpener
 from plait.providers.provider import ToolProvider
 from plait.routing.naming import MountPrefix, Naming
 from plait.routing.pages import Pager
+from plait.routing.resolver import Sees, resolving
 from plait.routing.router import Router
 from plait.routing.welcome import welcome
 from plait.session.exchange import Handler
@@ -24,6 +26,15 @@ from plait.tasks import TaskSet
 from plait.upstream.opening import Opener
 from plait.upstream.process import Guardian
 from plait.wire.envelope import Fields
+
+
+def _sees(layers: Sequence[Layer]) -> Sees | None:
+    """What all guards that hide things let a caller see; None if there is no such guard."""
+    guards: list[object] = list(layers)
+    hiding = [guard.visible for guard in guards if isinstance(guard, Hiding) and guard.hides]
+    if not hiding:
+        return None
+    return lambda caller, subject: all(visible(caller, subject) for visible in hiding)
 
 
 class CompositorState(enum.Enum):
@@ -35,12 +46,14 @@ class CompositorState(enum.Enum):
 class Compositor:
     """Everything behind one endpoint. Entered once; leaving it closes every mount and connection."""
 
-    def __init__(self, settings: Settings | None = None, layers: Sequence[Layer] = ()) -> None:
+    def __init__(
+        self, settings: Settings | None = None, middleware: Sequence[Layer | Middleware] = ()
+    ) -> None:
         self.settings = settings or Settings()
         self.naming = Naming(self.settings.separator, self.settings.name_budget)
         self.state = CompositorState.CREATED
         self.guardian = Guardian()
-        self._layers = layers
+        self._layers = [as_layer(each) for each in middleware]
 
     def __repr__(self) -> str:
         return f"<Compositor {self.settings.name}: {self.state.value}>"
@@ -51,10 +64,17 @@ class Compositor:
         self.state = CompositorState.ACTIVE
         self.registry = Registry(self.naming, self.settings.start_wait)
         registry = self.registry
+        layers = arrange(self._layers)
         router = Router(
-            registry, self.naming, Pager(self.settings.page_size), registry.audience, registry.subscriptions
+            registry,
+            self.naming,
+            Pager(self.settings.page_size),
+            registry.audience,
+            registry.subscriptions,
+            _sees(layers),
         )
-        self.handler: Handler = compose(self._layers, router)
+        self.resolver = router.resolver
+        self.handler: Handler = resolving(self.resolver, compose(layers, router))
         self._connections: set[Connection] = set()
         self._tasks = TaskSet()
         return self
@@ -71,13 +91,21 @@ class Compositor:
 
     # ---- servers
 
-    def mount(self, prefix: MountPrefix, opener: Opener, name: str, settings: ServerSettings) -> Mount:
-        return self.registry.mount(prefix, name, opener, settings)
+    def mount(
+        self,
+        prefix: MountPrefix,
+        opener: Opener,
+        name: str,
+        settings: ServerSettings,
+        *,
+        pinned: bool = False,
+    ) -> Mount:
+        return self.registry.mount(prefix, name, opener, settings, pinned=pinned)
 
     def mount_provider(self, provider: ToolProvider) -> Mount:
-        """Mounted under its own namespace."""
-        prefix = MountPrefix(provider.namespace)
-        return self.mount(prefix, ProviderOpener(provider), provider.namespace, ServerSettings())
+        """Mounted under its own namespace; one that has none makes its names itself."""
+        prefix = MountPrefix(provider.namespace) if provider.namespace else MountPrefix.none()
+        return self.mount(prefix, ProviderOpener(provider), provider.namespace or "tools", ServerSettings())
 
     def tool_name(self, prefix: MountPrefix, tool: str) -> str:
         """What clients of this compositor call a mounted tool."""

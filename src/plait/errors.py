@@ -7,6 +7,7 @@ PlaitError
 │   └── RemoteProtocolError   the peer did; carries the code and, if it was readable, the id to answer
 ├── UpstreamError             a server behind us failed
 │   ├── UpstreamUnavailable   not mounted, never started, or it stopped
+│   ├── UpstreamBusy          it has more calls than it may have at once
 │   ├── UpstreamTimeout       no answer within the deadline
 │   ├── UpstreamBroken        it answered, but not in JSON-RPC
 │   └── UpstreamRefused       it answered with a JSON-RPC error: code, message, data
@@ -61,6 +62,12 @@ class UpstreamUnavailable(UpstreamError):
     """The server is not there: it never started, stopped, or is being started again."""
 
     kind = "unavailable"
+
+
+class UpstreamBusy(UpstreamError):
+    """The server has as many calls as it may have, and as many more wait."""
+
+    kind = "busy"
 
 
 class UpstreamTimeout(UpstreamError):

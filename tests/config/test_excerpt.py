@@ -31,6 +31,13 @@ FILE = {
         },
     },
     "delegation": [SECRET],
+    "security": {"auth": {"mode": SECRET}, "url_policy": {"blocked_domains": [f"https://x:{SECRET}@y"]}},
+    "plait": {
+        "rules": [{"deny": "x", "unless": {"token": SECRET, "n": 1}, "identity": SECRET, "reasn": SECRET}],
+        "policy": {"urls": {"allowedDomains": [f"https://x:{SECRET}@y"], "tokn": SECRET}, "key": SECRET},
+        "results": {"token": SECRET},
+        "audit": {"dir": "${UNSET}", "key": SECRET},
+    },
 }
 
 
@@ -78,7 +85,7 @@ def test_a_terminal_gets_nothing_to_obey() -> None:
 @pytest.mark.parametrize("indent", [None, 1])
 def test_no_secret_is_in_any_message(read: Callable[..., Config], indent: int | None) -> None:
     text = rendered(read, json.dumps(FILE, indent=indent))
-    assert text.count("error[") >= 8
+    assert text.count("error[") >= 14
     assert SECRET not in text
 
 

@@ -3,7 +3,19 @@
 import msgspec
 import pytest
 
-from plait.config import Config, HttpServer, ServerSettings, Settings, StdioServer, is_prefix
+from plait.config import (
+    AuditSettings,
+    CommandSettings,
+    Config,
+    HttpServer,
+    PolicySettings,
+    ResultSettings,
+    ServerSettings,
+    Settings,
+    StdioServer,
+    UrlSettings,
+    is_prefix,
+)
 from plait.errors import ConfigError
 
 
@@ -60,10 +72,30 @@ def test_defaults_are_as_the_decisions_say() -> None:
         max_message_bytes=4 * 1024**2,
         start_wait=5.0,
         name="plait",
+        builtin=None,
+        workspace=None,
+        rules=(),
+        allowed_tools=None,
+        policy=PolicySettings(commands=None, urls=None, parameters=()),
+        results=ResultSettings(
+            max_bytes=65_536, per_tool={}, tool=False, sanitise=True, strip_invisible=False
+        ),
+        audit=AuditSettings(mode="best_effort", dir=None),
+        limits=ServerSettings(),
     )
     assert ServerSettings() == ServerSettings(
-        prefix=None, timeout=60.0, start_timeout=60.0, env=(), max_message_bytes=16 * 1024**2, tools=None
+        prefix=None,
+        timeout=60.0,
+        start_timeout=60.0,
+        env=(),
+        max_message_bytes=16 * 1024**2,
+        tools=None,
+        concurrency=128,
+        queue=1024,
+        sanitise=True,
     )
+    assert CommandSettings() == CommandSettings(mode="allowlist", allowlist=(), denylist=(), shell=False)
+    assert UrlSettings() == UrlSettings(enabled=True, allow_private=False, private_ranges=(), ports=None)
 
 
 def test_settings_can_be_varied() -> None:

@@ -1,11 +1,15 @@
 """Our own keys: what they set, and what is said when they cannot."""
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 
+import msgspec
 import pytest
 
-from plait.config import Config, ServerSettings, Settings
+from plait.config import Config, ServerSettings, Settings, guards
 from plait.config.options import OPTIONS, SERVER_OPTIONS
+from plait.config.reading import Option
 
 
 def server_settings(config: Config) -> ServerSettings:
@@ -22,10 +26,36 @@ def test_every_setting_has_its_option() -> None:
     assert {option.field for option in OPTIONS} == {*Settings.__struct_fields__, "delegation"}
 
 
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text()
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        *guards.RULE_OPTIONS,
+        *guards.COMMAND_OPTIONS,
+        *guards.URL_OPTIONS,
+        *guards.POLICY_OPTIONS,
+        *guards.RESULT_OPTIONS,
+        *guards.AUDIT_OPTIONS,
+    ],
+    ids=lambda option: option.spellings[0],
+)
+def test_every_setting_of_a_guard_is_documented(option: Option) -> None:
+    assert f"`{option.spellings[0]}`" in DOCUMENT.split("### `rules`")[1]
+
+
+@pytest.mark.parametrize("example", re.findall(r"```json\n(.+?)```", DOCUMENT, re.DOTALL))
+def test_the_examples_of_the_document_are_right(read: Callable[..., Config], example: str) -> None:
+    config = read(example)
+    assert not config.problems
+    assert config.settings != Settings()
+
+
 def test_a_file_sets_what_concerns_us(read: Callable[..., Config]) -> None:
     config = read(
         '{"plait": {"separator": ".", "nameBudget": 12, "pageSize": 50, "maxMessageBytes": 1000,'
-        ' "startWait": 0, "name": "mine", "env": ["A", "B"]}}'
+        ' "startWait": 0, "name": "mine", "env": ["A", "B"], "builtin": true}}'
     )
     assert not config.problems
     assert config.settings == Settings(
@@ -36,6 +66,7 @@ def test_a_file_sets_what_concerns_us(read: Callable[..., Config]) -> None:
         start_wait=0.0,
         name="mine",
         env=("A", "B"),
+        builtin=True,
     )
 
 
@@ -43,7 +74,8 @@ def test_an_entry_sets_what_concerns_its_server(read: Callable[..., Config]) -> 
     config = read(
         entry(
             '"plait": {"prefix": "", "timeout": 1.5, "startTimeout": 2, "env": ["A"], "maxMessageBytes": 9,'
-            ' "memory": 10, "processes": 11, "tools": ["list_*"], "hiddenTools": ["list_x"]}'
+            ' "memory": 10, "processes": 11, "tools": ["list_*"], "hiddenTools": ["list_x"],'
+            ' "concurrency": 12, "queue": 0, "sanitise": false}'
         )
     )
     assert server_settings(config) == ServerSettings(
@@ -56,6 +88,9 @@ def test_an_entry_sets_what_concerns_its_server(read: Callable[..., Config]) -> 
         processes=11,
         tools=("list_*",),
         hidden_tools=("list_x",),
+        concurrency=12,
+        queue=0,
+        sanitise=False,
     )
 
 
@@ -126,6 +161,9 @@ def test_a_setting_in_two_spellings_is_a_problem(read: Callable[..., Config]) ->
         ('"env": ["A=b"]', "C107", "expected the name of a variable, and only that"),
         ('"memory": 1.5', "C103", "expected a whole number, got a number"),
         ('"processes": 0', "C107", "expected 1 or more"),
+        ('"concurrency": 0', "C107", "expected 1 or more"),
+        ('"queue": -1', "C107", "expected 0 or more"),
+        ('"sanitize": 1', "C103", "expected true or false, got a number"),
         ('"tools": "list_*"', "C103", "expected a list of strings, got a string"),
         ('"tools": [null]', "C103", "expected a string, got null"),
     ],
@@ -153,3 +191,49 @@ def test_a_wrong_setting_of_the_file_leaves_its_default(read: Callable[..., Conf
 def test_a_plait_key_that_is_no_object_is_a_problem(read: Callable[..., Config]) -> None:
     (problem,) = read('{"plait": true}').problems
     assert problem.message == "expected an object, got true"
+
+
+def test_the_workspace_is_expanded_and_lies_in_the_project(
+    read: Callable[..., Config], tmp_path: Path
+) -> None:
+    for text, expected in (
+        ("sub/.", str(tmp_path / "sub")),
+        (".", str(tmp_path)),
+        ("${workspaceFolder}/a", str(tmp_path / "a")),
+        ("~/b", "/home/ada/b"),
+        ("/srv/c", "/srv/c"),
+    ):
+        config = read('{"plait": {"workspace": "' + text + '"}}', HOME="/home/ada")
+        assert not config.problems
+        assert config.settings.workspace == expected
+
+
+def test_an_unset_variable_in_the_workspace_points_at_its_placeholder(read: Callable[..., Config]) -> None:
+    config = read('{"plait": {"workspace": "/srv/${NOPE}"}}')
+    assert config.settings.workspace is None
+    assert [str(problem) for problem in config.problems] == [
+        "plait.json:1:31: environment variable NOPE is not set"
+    ]
+
+
+def test_limits_are_for_every_server_that_says_nothing_of_its_own(read: Callable[..., Config]) -> None:
+    config = read(
+        '{"mcpServers": {"a": {"command": "x"}, "b": {"command": "x", "plait": {"queue": 7}}},'
+        ' "plait": {"limits": {"timeout": 5, "start_timeout": 6, "concurrency": 3, "queue": 4}}}'
+    )
+    assert not config.problems
+    limits = ServerSettings(timeout=5.0, start_timeout=6.0, concurrency=3, queue=4)
+    assert config.settings.limits == limits
+    assert [server.settings for server in config.servers] == [
+        limits,
+        msgspec.structs.replace(limits, queue=7),
+    ]
+
+
+def test_a_limit_that_is_none_is_told(read: Callable[..., Config]) -> None:
+    config = read('{"plait": {"limits": {"prefix": "x", "queue": "y"}}}')
+    assert [problem.message for problem in config.problems] == [
+        "unknown field 'prefix'",
+        "expected a whole number, got a string",
+    ]
+    assert config.settings == Settings()

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from plait.config import Config, HttpServer, StdioServer
+from plait.config import Config, HttpServer, PythonServer, Server, ServerSettings, StdioServer
 
 
-def one(config: Config) -> StdioServer | HttpServer:
+def one(config: Config) -> Server:
     (server,) = config.servers
     return server
 
@@ -212,3 +212,46 @@ def test_a_server_needs_a_name(read: Callable[..., Config]) -> None:
     config = read('{"mcpServers": {"": {"command": "x"}}}')
     assert config.servers == ()
     assert [problem.message for problem in config.problems] == ["a server without a name"]
+
+
+def test_an_object_of_a_python_package_is_a_server(read: Callable[..., Config]) -> None:
+    config = read(
+        entry('"type": "python", "module": "pkg.mod:${NAME}", "plait": {"timeout": 5}'), NAME="server"
+    )
+    assert not config.problems
+    server = one(config)
+    assert server == PythonServer(
+        name="fs", module="pkg.mod:server", settings=ServerSettings(timeout=5.0), where=server.where
+    )
+    assert str(server.where) == "plait.json:2:1"
+
+
+@pytest.mark.parametrize(
+    "module", ["notes", "notes:", ":server", "notes:a b", "a/b.py:server", "a..b:c", "a:b:c", "a:b.c", ""]
+)
+def test_a_module_without_an_object_is_a_problem(read: Callable[..., Config], module: str) -> None:
+    config = read(entry(f'"type": "python", "module": "{module}"'))
+    assert config.servers == ()
+    (problem,) = config.problems
+    assert problem.where is not None
+    assert (problem.code, problem.message, problem.where.path, problem.hints) == (
+        "C107",
+        "expected a module and an object in it",
+        "mcpServers.fs.module",
+        ('write "module": "package.module:object"',),
+    )
+
+
+def test_a_python_server_needs_a_module(read: Callable[..., Config]) -> None:
+    (problem,) = read(entry('"type": "python", "url": "https://x.example"')).problems
+    assert (problem.code, problem.message) == ("C108", "server 'fs' has no module")
+
+
+def test_a_module_needs_the_type_that_says_so(read: Callable[..., Config]) -> None:
+    (problem,) = read(entry('"module": "notes:server"')).problems
+    assert (problem.code, problem.hints) == ("C108", ('a Python object needs "type": "python" too',))
+
+
+def test_what_a_variable_holds_is_not_told_with_a_module_that_is_none(read: Callable[..., Config]) -> None:
+    (problem,) = read(entry('"type": "python", "module": "${A}"'), A="hush").problems
+    assert "hush" not in problem.render()

@@ -3,9 +3,12 @@
 import asyncio
 import json
 import os
+import socket
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import uvloop
 from msgspec import Raw
 
 from plait.downstream.connection import Connection
@@ -73,6 +76,18 @@ async def test_regular_files_work_as_well(tmp_path: Path) -> None:
     )
     await serve(input_fd, output_fd)
     assert answers((tmp_path / "out").read_bytes()) == [0, 1]
+
+
+@pytest.mark.parametrize("factory", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_one_socket_may_be_both_input_and_output(factory: Callable[[], asyncio.AbstractEventLoop]) -> None:
+    ours, theirs = socket.socketpair()
+    theirs.sendall(LINES)
+    theirs.shutdown(socket.SHUT_WR)
+    with asyncio.Runner(loop_factory=factory) as runner:
+        runner.run(serve(os.dup(ours.fileno()), ours.detach()))
+    with theirs:
+        assert answers(theirs.recv(100_000)) == [0, 1]
+        assert theirs.recv(1) == b""
 
 
 async def test_a_client_that_closes_its_end_is_noticed() -> None:

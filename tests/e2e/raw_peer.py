@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
-from gateway import write_config
 from msgspec import Raw
+
+from gateway import write_config
 
 SCRIPT = Path(__file__).with_name("raw_server.py")
 TOOL = b'{"tools":[{"name":"echo","inputSchema":{"type":"object"}}]}'

@@ -5,19 +5,25 @@ import json
 import os
 import secrets
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from gateway import Gateway, Message, text_of, write_config
+import pytest
 
-from processes import alive, children_of, environment_of, until
+from gateway import Gateway, Message, text_of, write_config
+from processes import alive, environment_of, status, until
 
 SOON = 20.0
 """Seconds until a fault must have been answered: far below the deadline of a call, which is 60."""
 SERVER = Path(__file__).with_name("misbehaving.py")
 MARK = "PLAIT_STAGE"
+REAL_PROCESSES = [
+    pytest.mark.e2e,
+    pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc from outside"),
+]
+"""What every module of tests on a Stage is marked with."""
 
 
 class Stage(Gateway):
@@ -46,6 +52,7 @@ class Stage(Gateway):
             **(servers or {}),
         }
         super().__init__(write_config(folder / "plait.json", entries, plait), environ=environ)
+        self.good = 0
         self.family: set[int] = set()
 
     def entry(self, *flags: str, settings: Mapping[str, object] | None = None) -> Message:
@@ -66,7 +73,7 @@ class Stage(Gateway):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.family |= set(descendants(self.pid))
+        self.family |= descendants(self.pid)
         if error is not None and self.process.returncode is None:
             self.process.kill()  # the test has failed already: do not wait for calls that nobody answers
             await self.process.wait()
@@ -101,6 +108,13 @@ class Stage(Gateway):
     async def pid_of(self, server: str) -> int:
         return int(await self.say(f"{server}__pid"))
 
+    def hang_up(self) -> None:
+        """Leave as a client does that is killed: both pipes are closed."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        # A StreamReader cannot be closed; only the pipe's own transport can.
+        self.process._transport.get_pipe_transport(1).close()  # type: ignore[attr-defined]
+
     async def started_again(self, times: int = 2) -> None:
         """Wait until the bad server has been started so often."""
         await until(lambda: len(self.started()) >= times, SOON)
@@ -114,10 +128,18 @@ class Stage(Gateway):
         lines = self.record.read_bytes().splitlines() if self.record.exists() else []
         return [message for message in map(json.loads, lines) if message.get("method") == method]
 
+    def called(self) -> list[object]:
+        """The tools that the bad server was asked for so far."""
+        params = [message["params"] for message in self.received("tools/call")]
+        return [given["name"] for given in params if isinstance(given, dict)]
+
     # ---- what must hold
 
     async def expect_the_good_one_works(self) -> None:
-        assert await self.say("good__echo", {"text": "still here"}) == "still here"
+        """It answers, and is the process that it has always been."""
+        pid = await self.pid_of("good")
+        self.good = self.good or pid
+        assert pid == self.good
 
     async def expect_all_is_well(self) -> None:
         """Both servers answer, the session lives, and nobody got a second answer."""
@@ -168,11 +190,16 @@ class Stage(Gateway):
         raise AssertionError("no VmHWM in /proc")
 
 
-def descendants(pid: int) -> Iterator[int]:
+def descendants(pid: int) -> set[int]:
     """Every process below this one."""
-    for child in children_of(pid):
-        yield child
-        yield from descendants(child)
+    pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    parents = {child: fields[1] for child in pids if len(fields := status(child)) > 1}
+    below: set[int] = set()
+    born = {pid}
+    while born:
+        born = {child for child, parent in parents.items() if int(parent) in born}
+        below |= born
+    return below
 
 
 def failure_of(answer: Message) -> str:

@@ -4,12 +4,12 @@ import asyncio
 from pathlib import Path
 
 import pytest
+
 from gateway import text_of
-from stage import SOON, Stage, failure_of
-
 from processes import until_gone
+from stage import REAL_PROCESSES, SOON, Stage, failure_of
 
-pytestmark = pytest.mark.e2e
+pytestmark = REAL_PROCESSES
 
 MEBIBYTE = 1024 * 1024
 

@@ -1,73 +1,19 @@
-"""What nobody had to read arrives as it was written: compared byte for byte, through a real process."""
+"""What nobody had to read arrives at the client as it was written: byte for byte, through a real process."""
 
 from pathlib import Path
 
-import msgspec
 import pytest
-from gateway import Gateway, Message
-from raw_peer import RawPeer, keys_at, raw_at
+
+from gateway import Gateway
+from odd_json import LISTS, ODD, SPACED, ask, ask_and_listen, notification, prepare, same
+from raw_peer import RawPeer, method_of, raw_at
 
 pytestmark = pytest.mark.e2e
-
-ODD = (
-    rb'{"z":1.0,"a":1,"big":123456789012345678901234567890,"e":1E+2,"-0":-0.0,"n":null,'
-    rb'"":{" ":"\\u0000\u0000"},"escaped":"\u00e9\/\u0041\ud83d\ude00\n","raw":"'
-    + "é\u2028😀".encode()
-    + rb'",'
-    rb'"t":[true,[],{},{"a":{"b":[[[0]]]}}]}'
-)
-"""Everything a decoder and an encoder would tell apart: order, number formats, escapes, raw Unicode."""
-
-SPACED = b'{\r "a" :\t[ 1 ,\r\r2 ] , "text":"\\r\\n" \r}'
-"""Pretty-printed with carriage returns, as it may stand on one line."""
 
 
 @pytest.fixture
 def peer(tmp_path: Path) -> RawPeer:
     return RawPeer(tmp_path)
-
-
-async def ask(gateway: Gateway, method: str, params: bytes = b"{}") -> bytes:
-    """The line that answers a request whose params are these bytes."""
-    await gateway.send_bytes(
-        b'{"jsonrpc":"2.0","id":"me","method":"%b","params":%b}\n' % (method.encode(), params)
-    )
-    while True:
-        line = await gateway.read_line()
-        assert line, "the gateway closed its output"
-        if b'"id":"me"' in line:
-            return line
-
-
-def same(arrived: bytes, sent: bytes, **ours: bytes) -> None:
-    """The same fields in the same order, each with the same bytes but those that we change."""
-    assert keys_at(arrived) == keys_at(sent)
-    for name in keys_at(sent):
-        assert raw_at(arrived, name) == ours.get(name, raw_at(sent, name))
-
-
-# ---- from the server to the client
-
-TOOL = (
-    b'{"name":"echo","title":"E","description":"\\u00e9","inputSchema":{"type":"object","properties":{},"$defs":'
-    b'{"x":%b},"x-vendor":%b},"outputSchema":{"type":"object","$anchor":"a","x":%b},"annotations":{"readOnlyHint":true,'
-    b'"vendor":%b},"icons":[{"src":"data:,","vendor":%b}],"execution":{"taskSupport":"forbidden"},"_meta":%b,'
-    b'"vendor/field":%b}'
-) % ((ODD,) * 7)
-PROMPT = b'{"name":"p","arguments":[{"name":"x","required":false,"vendor":%b}],"_meta":%b,"vendor":%b}' % (
-    (ODD,) * 3
-)
-RESOURCE = (
-    b'{"uri":"raw://a","name":"a","size":12345678901234567890,"annotations":%b,"_meta":%b,"vendor":%b}'
-    % ((ODD,) * 3)
-)
-TEMPLATE = b'{"uriTemplate":"raw://{x}","name":"t","_meta":%b,"vendor":%b}' % ((ODD,) * 2)
-LISTS = [
-    ("tools/list", "tools", TOOL, "name", b'"raw__echo"'),
-    ("prompts/list", "prompts", PROMPT, "name", b'"raw__p"'),
-    ("resources/list", "resources", RESOURCE, "uri", b'"raw://a"'),
-    ("resources/templates/list", "resourceTemplates", TEMPLATE, "uriTemplate", b'"raw://{x}"'),
-]
 
 
 @pytest.mark.parametrize(("method", "field", "item", "key", "exposed"), LISTS, ids=[row[1] for row in LISTS])
@@ -106,11 +52,6 @@ RESULTS = [
         b'{"completion":{"values":[],"v":%b,"total":1.0},"w":%b,"_meta":%b,"x":%b}',
     ),
 ]
-
-
-def prepare(peer: RawPeer) -> None:
-    for method, field, item, _, _ in LISTS:
-        peer.says(method, "result", b'{"%b":[%b]}' % (field.encode(), item))
 
 
 @pytest.mark.parametrize(("method", "params", "form"), RESULTS, ids=[row[0] for row in RESULTS])
@@ -166,139 +107,26 @@ async def test_notifications_of_a_server_keep_their_vendor_fields(peer: RawPeer)
     params = b'{"name":"raw__echo","_meta":{"progressToken":"mine"}}'
     async with Gateway(peer.config()) as gateway:
         await gateway.shake_hands()
-        await gateway.send_bytes(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":%b}\n' % params)
-        message, progress = await gateway.read_line(), await gateway.read_line()
+        lines = await ask_and_listen(gateway, "tools/call", params)
+    (message,) = of("notifications/message", lines)
+    (progress,) = of("notifications/progress", lines)
     same(raw_at(message, "params"), said, logger=b'"raw/x"')
     same(raw_at(progress, "params"), moved.replace(b"$TOKEN", b"0"), progressToken=b'"mine"')
 
 
-def notification(name: str, params: bytes) -> bytes:
-    return b'{"jsonrpc":"2.0","method":"notifications/%b","params":%b}\n' % (name.encode(), params)
-
-
-# ---- from the client to the server
-
-
-async def sent_on(peer: RawPeer, method: str, params: bytes) -> bytes:
-    """The params of the one request that reached the server."""
-    prepare(peer)
+@pytest.mark.requirement("K-20", "X-44")
+async def test_progress_that_does_not_increase_is_not_passed_on(peer: RawPeer) -> None:
+    values = (b"1", b"1.0", b"0.5", b"2", b"-3", b"1e1", b"10")
+    forms = [b'{"progressToken":$TOKEN,"progress":%b}' % value for value in values]
+    peer.says("tools/call", "before", b"".join(notification("progress", form) for form in forms))
+    params = b'{"name":"raw__echo","_meta":{"progressToken":7}}'
     async with Gateway(peer.config()) as gateway:
         await gateway.shake_hands()
-        await ask(gateway, method, params)
-    (line,) = peer.heard(method)
-    return raw_at(line, "params")
+        lines = await ask_and_listen(gateway, "tools/call", params)
+    assert [raw_at(line, "params") for line in of("notifications/progress", lines)] == [
+        b'{"progressToken":7,"progress":%b}' % value for value in (b"1", b"2", b"1e1")
+    ]
 
 
-@pytest.mark.parametrize("arguments", [ODD, SPACED.replace(b"\r", b" "), b"{}", b'{"a":{},"a":[]}'])
-async def test_arguments_reach_the_server_byte_for_byte(peer: RawPeer, arguments: bytes) -> None:
-    params = b'{"vendor":%b,"arguments":%b,"name":"raw__echo","_meta":{"vendor/key":%b,"x":1.0},"z":%b}' % (
-        ODD,
-        arguments,
-        ODD,
-        ODD,
-    )
-    arrived = await sent_on(peer, "tools/call", params)
-    same(arrived, params, name=b'"echo"')
-
-
-async def test_carriage_returns_between_the_tokens_of_arguments_become_spaces(peer: RawPeer) -> None:
-    arrived = await sent_on(peer, "tools/call", b'{"name":"raw__echo","arguments":%b}' % SPACED)
-    assert raw_at(arrived, "arguments") == SPACED.replace(b"\r", b" ")
-
-
-async def test_vendor_keys_of_meta_survive_beside_a_progress_token_of_our_own(peer: RawPeer) -> None:
-    meta = b'{"vendor/a":%b,"progressToken":"mine","vendor/b":%b}' % (ODD, ODD)
-    arrived = await sent_on(peer, "tools/call", b'{"name":"raw__echo","_meta":%b}' % meta)
-    assert keys_at(arrived, "_meta") == keys_at(meta)
-    assert raw_at(arrived, "_meta", "vendor/a") == ODD
-    assert raw_at(arrived, "_meta", "vendor/b") == ODD
-    assert raw_at(arrived, "_meta", "progressToken") != b'"mine"'
-
-
-@pytest.mark.parametrize(
-    ("method", "params"),
-    [
-        ("prompts/get", b'{"arguments":{"x":"\\u0041"},"name":"p","_meta":%b,"v":%b}' % (ODD, ODD)),
-        ("resources/read", b'{"v":%b,"uri":"raw://a","_meta":%b}' % (ODD, ODD)),
-        ("resources/subscribe", b'{"v":%b,"uri":"raw://a","_meta":%b}' % (ODD, ODD)),
-        (
-            "completion/complete",
-            b'{"argument":{"name":"x","value":"\\u0041","v":%b},"context":%b,"ref":{"type":"ref/resource",'
-            b'"uri":"raw://{x}","v":1.0}}' % (ODD, ODD),
-        ),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-async def test_params_of_other_requests_reach_the_server_as_written(
-    peer: RawPeer, method: str, params: bytes
-) -> None:
-    arrived = await sent_on(peer, method, params.replace(b'"name":"p"', b'"name":"raw__p"'))
-    same(arrived, params)
-
-
-# ---- questions of the server, and what the client says in return
-
-
-async def test_a_question_and_its_answer_pass_unread(peer: RawPeer) -> None:
-    question = b'{"messages":[],"maxTokens":1.0,"_meta":{"v":%b},"metadata":%b,"vendor":%b}' % ((ODD,) * 3)
-    asked = b'{"jsonrpc":"2.0","id":0,"method":"sampling/createMessage","params":%b}\n' % question
-    peer.says("tools/call", "before", asked)
-    answer = b'{"role":"assistant","content":%b,"model":"m","vendor":%b}' % (ODD, ODD)
-    async with Gateway(peer.config()) as gateway:
-        await gateway.shake_hands({"sampling": {}})
-        with peer.gate("tools/call") as gate:
-            id = await gateway.ask("tools/call", {"name": "raw__echo"})
-            line = await gateway.read_line()
-            await gateway.send_bytes(
-                b'{"jsonrpc":"2.0","id":%b,"result":%b}\n' % (raw_at(line, "id"), answer)
-            )
-            await gateway.request("ping")  # what was sent before it has been handled
-            gate.open()
-            await gateway.answer(id)
-        peer.says("tools/call", "before", b"")
-        await gateway.call("raw__echo")  # so the server has read what came before it
-    assert raw_at(line, "params") == question
-    (reply,) = [got for got in peer.received() if "result" in keys_at(got)]
-    assert raw_at(reply, "result") == answer
-    assert raw_at(reply, "id") == b"0"
-
-
-async def test_a_cancellation_reaches_the_server_under_its_own_id_and_is_not_answered(peer: RawPeer) -> None:
-    peer.says("tools/call", "before", notification("message", b'{"level":"info"}'))
-    async with Gateway(peer.config()) as gateway:
-        await gateway.shake_hands()
-        with peer.gate("tools/call") as gate:
-            id = await gateway.ask("tools/call", {"name": "raw__echo", "arguments": {}})
-            await gateway.heard("notifications/message")
-            await gateway.notify("notifications/cancelled", {"requestId": id, "reason": "enough"})
-            await gateway.request("ping")
-            gate.open()
-            gate.open()
-            assert "result" in await gateway.call("raw__echo")
-        answered = [message for message in gateway.unread if message.get("id") == id]
-    assert answered == []
-    (cancelled,) = peer.heard("notifications/cancelled")
-    first, _ = peer.heard("tools/call")
-    assert raw_at(cancelled, "params", "requestId") == raw_at(first, "id")
-
-
-# ---- what is declared to a server
-
-EVERYTHING: Message = {
-    "roots": {"listChanged": True, "vendor": 1},
-    "sampling": {"tools": {}, "context": {}},
-    "elicitation": {"form": {}, "url": {}},
-}
-
-
-@pytest.mark.parametrize(
-    "declared",
-    [{}, {"roots": {}}, {"sampling": {}}, {"elicitation": {}}, {"elicitation": {"url": {}}}, EVERYTHING],
-    ids=lambda declared: "+".join(declared) or "nothing",
-)
-async def test_a_server_is_told_exactly_what_the_client_declared(peer: RawPeer, declared: Message) -> None:
-    async with Gateway(peer.config()) as gateway:
-        await gateway.shake_hands({**declared, "experimental": {"x": {}}, "tasks": {"list": {}}})
-        await gateway.request("tools/list")
-    (greeting,) = peer.heard("initialize")
-    assert msgspec.json.decode(raw_at(greeting, "params", "capabilities")) == declared
+def of(method: str, lines: list[bytes]) -> list[bytes]:
+    return [line for line in lines if method_of(line) == method]

@@ -8,7 +8,10 @@ import json
 from pathlib import Path
 
 import pytest
+
 from gateway import Gateway, Message
+from plait.session.calling import CallingSession
+from plait.session.exchange import Count, Fail
 from raw_peer import RawPeer
 
 pytestmark = pytest.mark.e2e
@@ -78,7 +81,7 @@ def judged(answer: Message, line: bytes) -> int:
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
-@pytest.mark.requirement("S0-21", "S1-011")
+@pytest.mark.requirement("S0-21", "S1-011", "X-02")
 async def test_every_input_as_a_line_of_a_client_is_refused_and_the_next_request_served(
     inputs: list[Path], revision: str
 ) -> None:
@@ -96,7 +99,6 @@ async def test_every_input_as_a_line_of_a_client_is_refused_and_the_next_request
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
-@pytest.mark.requirement("S1-021")
 async def test_every_input_as_a_line_of_a_server_leaves_the_call_under_way_and_the_next_alone(
     inputs: list[Path], tmp_path: Path, revision: str
 ) -> None:
@@ -113,3 +115,18 @@ async def test_every_input_as_a_line_of_a_server_leaves_the_call_under_way_and_t
     assert gateway.process.returncode == 0
     assert len(peer.heard("initialize")) == 1, "the server was started once, and never again"
     assert len(peer.heard("tools/call")) == len(inputs)
+
+
+def test_an_array_without_end_is_one_fault_of_the_server_and_fails_the_call_it_answers() -> None:
+    session: CallingSession[str] = CallingSession()
+    session.revision = "2025-03-26"
+    session.request("tools/call", None, "whoever called")
+    effects = session.receive(b"[" + b"{}," * 10_000 + b'{"jsonrpc":"2.0","id":1,"result":{}}]')
+    assert [type(effect) for effect in effects] == [Count, Fail]
+
+
+def test_arrays_in_arrays_are_no_batch_of_a_server() -> None:
+    session: CallingSession[str] = CallingSession()
+    session.revision = "2025-03-26"
+    effects = session.receive(b'[{"jsonrpc":"2.0","method":"x"},[{"jsonrpc":"2.0","method":"x"}]]')
+    assert [type(effect) for effect in effects] == [Count]

@@ -4,10 +4,11 @@ import pytest
 from msgspec import Raw
 from msgspec.json import decode
 
-from fakes import FakeOffer, Message
-from plait.routing.catalog import Catalog, build, matches, page, read_items
+from fakes import Message
+from plait.routing.catalog import Catalog, Item, build, matches, page, read_items
 from plait.routing.naming import Naming
 from plait.wire.spec import Kind
+from seams import FakeOffer
 
 
 def listed(catalog: Catalog, kind: Kind) -> list[str]:
@@ -23,10 +24,12 @@ def test_the_order_is_that_of_the_mounts_and_then_of_each_server() -> None:
 
 @pytest.mark.requirement("S0-03")
 def test_only_the_name_of_a_tool_changes_and_all_the_rest_is_byte_for_byte_the_servers() -> None:
-    entry = b'{"title":"T", "name" : "t","inputSchema":{"type":"object", "x": 1.0e5,"x":"\\u00e9"},"new":[1 ,2]}'
+    entry = (
+        b'{"title":"T", "name" : "t","inputSchema":{"type":"object", "x": 1.0e5,"x":"\\u00e9"},"new":[1 ,2]}'
+    )
 
     class Verbatim(FakeOffer):
-        def listed(self, kind: Kind) -> list:  # type: ignore[type-arg]
+        def listed(self, kind: Kind) -> list[Item]:
             return read_items([Raw(entry)], kind)[0] if kind is Kind.TOOLS else []
 
     [item] = build([Verbatim("p")], Naming()).tools.items

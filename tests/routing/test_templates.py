@@ -116,7 +116,13 @@ def test_it_agrees_with_a_regular_expression_that_may_take_for_ever(template: st
 
 @pytest.mark.parametrize(
     "template",
-    ["{+a}b" * 300 + "{c}x", "{a}b" * 300 + "{c}x", "{+a}" * 1000 + "x", "{a}" * 1000 + "x", "{+a}/{b}" * 99 + "x"],
+    [
+        "{+a}b" * 300 + "{c}x",
+        "{a}b" * 300 + "{c}x",
+        "{+a}" * 1000 + "x",
+        "{a}" * 1000 + "x",
+        "{+a}/{b}" * 99 + "x",
+    ],
 )
 def test_a_hostile_template_and_a_long_uri_come_to_an_end(template: str) -> None:
     hostile = Template(template)

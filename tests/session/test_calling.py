@@ -45,8 +45,16 @@ def test_the_first_reply_counts_and_the_second_is_counted() -> None:
     )
 
 
-@pytest.mark.parametrize("id", ['"1"', "1.0", "null", "true", "99", "[1]"])
-def test_an_id_of_another_type_is_nobodys(id: str) -> None:
+@pytest.mark.parametrize("id", ['"1"', "1.0"])
+def test_an_id_of_another_type_does_not_answer_but_its_call_does_not_wait_either(id: str) -> None:
+    session = asked()
+    (effect,) = session.receive(b'{"jsonrpc":"2.0","id":%b,"result":{}}' % id.encode())
+    assert isinstance(effect, Fail)
+    assert "wrong type" in effect.what
+
+
+@pytest.mark.parametrize("id", ["null", "true", "99", "[1]", '"99"', '"x"', "1.5"])
+def test_an_id_that_is_not_ours_is_nobodys(id: str) -> None:
     session = asked()
     (effect,) = session.receive(b'{"jsonrpc":"2.0","id":%b,"result":{}}' % id.encode())
     assert isinstance(effect, Count)

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from plait.upstream.recollection import Recollection, cache_folder
+from plait.upstream.recollection import Recollection, instructions_folder
 
 
 def test_what_was_said_last_time_is_known_the_next_time(tmp_path: Path) -> None:
@@ -31,5 +31,5 @@ def test_a_cache_that_cannot_be_used_is_an_empty_one(tmp_path: Path) -> None:
 
 
 def test_the_folder_is_the_users_cache() -> None:
-    assert cache_folder({"XDG_CACHE_HOME": "/c", "HOME": "/h"}) == Path("/c/plait/instructions")
-    assert cache_folder({"HOME": "/h"}) == Path("/h/.cache/plait/instructions")
+    assert instructions_folder({"XDG_CACHE_HOME": "/c", "HOME": "/h"}) == Path("/c/plait/instructions")
+    assert instructions_folder({"HOME": "/h"}) == Path("/h/.cache/plait/instructions")

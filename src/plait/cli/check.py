@@ -5,6 +5,7 @@ import os
 
 from msgspec import Struct
 
+from plait.assemble import Unmountable, load_provider
 from plait.cli.exits import CONFIG, OK, UNREACHABLE
 from plait.cli.files import find
 from plait.cli.loop import run as run_loop
@@ -12,7 +13,7 @@ from plait.cli.screen import Screen
 from plait.cli.session import describe, looking
 from plait.config.command import resolve_command
 from plait.config.environment import server_environment
-from plait.config.model import Config, HttpServer
+from plait.config.model import Config, HttpServer, PythonServer, StdioServer
 from plait.errors import ConfigError
 from plait.mounts.mount import MountState
 
@@ -43,8 +44,8 @@ def _resolve(config: Config) -> list[Finding]:
     """Does each command exist where the server will look for it?"""
     findings = []
     for server in config.servers:
-        if isinstance(server, HttpServer):
-            findings.append(Finding(server.name, False, "an HTTP server: plait speaks stdio only so far"))
+        if not isinstance(server, StdioServer):
+            findings.append(_other(server))
             continue
         path = server_environment(server, config.settings, os.environ).get("PATH", os.defpath)
         try:
@@ -52,6 +53,16 @@ def _resolve(config: Config) -> list[Finding]:
         except ConfigError as problem:
             findings.append(Finding(server.name, False, str(problem)))
     return findings
+
+
+def _other(server: HttpServer | PythonServer) -> Finding:
+    if isinstance(server, HttpServer):
+        return Finding(server.name, False, "an HTTP server: plait speaks stdio only so far")
+    try:
+        load_provider(server.module)
+    except Unmountable as problem:
+        return Finding(server.name, False, str(problem))
+    return Finding(server.name, True, server.module)
 
 
 async def _start(config: Config | None, screen: Screen) -> list[Finding]:

@@ -11,13 +11,14 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
+from plait.cli.audit import add_parser as add_audit_parser
 from plait.cli.exits import CONFIG, UNEXPECTED
 from plait.errors import ConfigError
 from plait.version import VERSION
 
 EPILOG = """\
 Without -c, ./plait.json is read if it is there; otherwise the built-in tools are served.
-Exit codes: 0 ok, 1 usage or unexpected, 4 unreachable, 5 tool error, 7 configuration error."""
+Exit codes: 0 ok, 1 usage or unexpected, 4 unreachable, 5 tool error, 6 denied, 7 configuration error."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -76,7 +77,26 @@ def build_parser() -> argparse.ArgumentParser:
     checking = commands.add_parser("check", parents=[common, looking], help="is the configuration right?")
     checking.add_argument("--start", action="store_true", help="also start every server once")
     checking.add_argument("--strict", action="store_true", help="warnings count as errors")
+    explaining = commands.add_parser(
+        "explain", parents=[common, looking], help="why is a tool visible, hidden, renamed or withheld?"
+    )
+    explaining.add_argument("tool", metavar="TOOL")
+    explaining.add_argument("--client", default="anonymous", metavar="NAME", help="as this client sees it")
+    _add_policy(commands, [common, looking])
+    commands.add_parser(
+        "doctor", parents=[common, looking], help="what this machine has of what plait would use"
+    )
+    add_audit_parser(commands, common, looking)
     return parser
+
+
+def _add_policy(commands: "argparse._SubParsersAction[_Parser]", parents: list[_Parser]) -> None:
+    policy = commands.add_parser("policy", help="which rule decides, and why")
+    actions = policy.add_subparsers(dest="action", metavar="ACTION", required=True)
+    testing = actions.add_parser("test", parents=parents, help="what the guards would say to a call")
+    testing.add_argument("tool", metavar="TOOL")
+    testing.add_argument("pairs", nargs="*", metavar="KEY=VALUE", help="arguments of the call")
+    testing.add_argument("--client", default="anonymous", metavar="NAME", help="for this client")
 
 
 _MODULES = {
@@ -85,6 +105,10 @@ _MODULES = {
     "list": "plait.cli.list",
     "call": "plait.cli.call",
     "check": "plait.cli.check",
+    "explain": "plait.cli.explain",
+    "policy": "plait.cli.policy",
+    "doctor": "plait.cli.doctor",
+    "audit": "plait.cli.audit",
 }
 
 

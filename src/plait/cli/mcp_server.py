@@ -5,11 +5,10 @@ import asyncio
 import os
 import signal
 
-from plait.assemble import mount_all
+from plait.assemble import assembled
 from plait.cli.exits import OK
 from plait.cli.files import find
 from plait.cli.loop import run as run_loop
-from plait.compositor import Compositor
 from plait.config.model import Config
 from plait.downstream.connection import Connection
 from plait.downstream.stdio import StdioClient
@@ -38,12 +37,11 @@ def _keep_for_the_protocol() -> tuple[int, int]:
 
 
 async def _serve(config: Config | None, input_fd: int, output_fd: int) -> None:
-    settings = config.settings if config is not None else None
-    async with Compositor(settings) as compositor:
+    async with assembled(config, os.environ) as assembly:
+        compositor = assembly.compositor
         client = StdioClient(input_fd, output_fd)
         await client.open_output()
         connection = compositor.connect(client)
-        mount_all(compositor, config, os.environ)
         stop = _on_signals()
         reading = asyncio.get_running_loop().create_task(client.serve(connection))
         try:

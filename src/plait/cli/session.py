@@ -3,40 +3,44 @@
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 from msgspec import Struct
 
-from plait.assemble import mount_all
+from plait.assemble import assembled
 from plait.cli.screen import Screen
 from plait.compositor import Compositor
 from plait.config.model import Config
 from plait.mounts.mount import Mount, MountState
+from plait.pipeline.compose import Layer
 from plait.upstream.handshake import McpSession
+from plait.wire.spec import Kind
 
 
 class Looking(Struct):
     """Everything a command may look at."""
 
     compositor: Compositor
+    guards: Sequence[Layer]
     client: McpSession
     complaints: list[str]
 
     @property
     def mounts(self) -> list[Mount]:
-        return self.compositor.registry.mounts
+        """What somebody mounted; what is part of plait itself only where it has tools."""
+        mounts = self.compositor.registry.mounts
+        return [mount for mount in mounts if not mount.pinned or mount.listed(Kind.TOOLS)]
 
 
 @contextlib.asynccontextmanager
 async def looking(config: Config | None, screen: Screen) -> AsyncIterator[Looking]:
     """Start every server and wait for it, showing which one we wait for."""
-    settings = config.settings if config is not None else None
-    async with Compositor(settings) as compositor:
-        complaints = mount_all(compositor, config, os.environ)
+    async with assembled(config, os.environ) as assembly:
+        compositor = assembly.compositor
         # The client's own deadline is out of the way: every server has one.
         async with await McpSession.connect(compositor.transport(), name="plait", timeout=3600) as client:
             await _wait(compositor.registry.mounts, screen)
-            yield Looking(compositor, client, complaints)
+            yield Looking(compositor, assembly.guards, client, assembly.complaints)
 
 
 async def _wait(mounts: list[Mount], screen: Screen) -> None:

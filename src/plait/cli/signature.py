@@ -11,13 +11,13 @@ def signature(name: str, schema: object) -> str:
     return f"{name}({', '.join(parts)})"
 
 
-def _properties(schema: object) -> tuple[Mapping[str, object], set[object]]:
+def _properties(schema: object) -> tuple[Mapping[str, object], set[str]]:
     if not isinstance(schema, Mapping):
         return {}, set()
     properties, required = schema.get("properties"), schema.get("required")
     return (
         properties if isinstance(properties, Mapping) else {},
-        set(required) if isinstance(required, list) else set(),
+        {key for key in required if isinstance(key, str)} if isinstance(required, list) else set(),
     )
 
 
@@ -27,6 +27,10 @@ def _type(value: object) -> str:
     options = value.get("enum")
     if isinstance(options, list) and len(options) <= 4:
         return " | ".join(msgspec.json.encode(option).decode() for option in options)
+    choices = value.get("anyOf")
+    if isinstance(choices, list):
+        kinds = [_type(choice) for choice in choices]
+        return " | ".join(kind for kind in kinds if kind != "null") or "null"
     kind = value.get("type", "any")
     return " | ".join(str(each) for each in kind) if isinstance(kind, list) else str(kind)
 

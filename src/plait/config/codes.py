@@ -10,14 +10,17 @@
 | C105 | error    | a placeholder cannot be read, or is of a kind that we do not know   |
 | C106 | either   | an unknown field (ours: error; another program's near miss: warning)|
 | C107 | either   | a value is of the right type and still not possible (a transport    |
-|      |          | that we do not know: warning, command or url decides)               |
-| C108 | error    | a server has neither a command nor a url                            |
+|      |          | that we do not know: warning, command or url decides; a mode of     |
+|      |          | commands that we do not know: warning, the stricter one is taken)   |
+| C108 | error    | a server has neither a command nor a url nor a module               |
 | C109 | warning  | a server is defined in two places, the later one is used            |
 | C110 | error    | a setting is given twice, in two spellings                          |
 | C111 | warning  | a field of another program that we know and do not read             |
 
 C100 to C102, and a C103 at the root of a file, end the reading (`ConfigFileError`). Every other error
-stops the one server that it names; an error that names no server is in the file's own settings.
+stops the one server that it names; an error that names no server is in the file's own settings. If it is
+in a guard (rules, allowed tools, policy, audit) or in a key that may be meant for one, the first rule of
+the result denies everything: what a guard was to stop must not pass because of a typing mistake.
 """
 
 UNREADABLE_FILE = "C100"

@@ -18,16 +18,26 @@ _PROGRAM = ("command", "cmd", "args", "cwd", "type", "transport", "transporttype
 _NAMES = ("name", "prefix", "separator", "namebudget")
 _TOOLS = ("tools", "hiddentools", "includetools", "enabledtools", "excludetools", "disabledtools")
 _LIMITS = ("timeout", "starttimeout", "startwait", "maxmessagebytes", "memory", "processes", "pagesize")
-_SHOWN_KEYS = frozenset((*_PROGRAM, *_NAMES, *_TOOLS, *_LIMITS))
+_MORE_LIMITS = ("concurrency", "queue", "sanitise", "sanitize")
+_SHOWN_KEYS = frozenset((*_PROGRAM, *_NAMES, *_TOOLS, *_LIMITS, *_MORE_LIMITS))
+_OWN_KEYS = _SHOWN_KEYS | {"builtin", "workspace", "allowedtools"}
+_SECTIONS = frozenset(("rules", "policy", "results", "audit", "limits"))
+_POLICIES = frozenset(("commands", "urls", "commandpolicy", "urlpolicy"))
+_RULE = ("allow", "deny", "reason", "mode", "allowlist", "denylist", "shell")
+_URLS_AND_RESULTS = ("enabled", "allowprivate", "ports", "maxbytes", "tool", "stripinvisible", "dir")
+_GUARD_KEYS = frozenset((*_RULE, *_URLS_AND_RESULTS, *_LIMITS, *_MORE_LIMITS))
 
-_Level = Literal["file", "projects", "servers", "settings", "shown", "hidden"]
+_Level = Literal["file", "projects", "servers", "settings", "own", "guards", "shown", "hidden"]
 _LEVELS_OF_A_FILE: dict[str, _Level] = {
     "mcpServers": "servers",
     "mcp_servers": "servers",
     "servers": "servers",
     "tools": "file",
     "projects": "projects",
-    "plait": "settings",
+    "plait": "own",
+    "security": "guards",
+    "allowed_tools": "shown",
+    "allowedTools": "shown",
 }
 
 
@@ -79,7 +89,19 @@ def _level_below(level: _Level, key: str) -> _Level:
             return "settings"  # an entry: it has the same kind of keys, and `plait` among them
         case "settings" if key == "plait":
             return "settings"
-        case "settings" if key.replace("_", "").lower() in _SHOWN_KEYS:
+        case "settings" if _folded(key) in _SHOWN_KEYS:
+            return "shown"
+        case "own" if _folded(key) in _SECTIONS:
+            return "guards"
+        case "own" if _folded(key) in _OWN_KEYS:
+            return "shown"
+        case "guards" if _folded(key) in _POLICIES:
+            return "guards"
+        case "guards" if _folded(key) in _GUARD_KEYS:
             return "shown"
         case _:
             return "hidden"
+
+
+def _folded(key: str) -> str:
+    return key.replace("_", "").lower()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection
 from math import isfinite
 from typing import TypeAlias
 
-from plait.config.codes import IMPOSSIBLE_VALUE
+from plait.config.codes import IMPOSSIBLE_VALUE, UNSET_VARIABLE
 from plait.config.document import plain
 from plait.config.expand import Variables, expand
 from plait.config.masking import quoted
@@ -41,6 +42,25 @@ def expanded(spot: Spot, findings: Findings, variables: Variables) -> str | None
     return None if expansion.faults else expansion.text
 
 
+def folder(spot: Spot, findings: Findings, variables: Variables) -> str | None:
+    """The absolute path of a folder; `~` is the user's own, and a relative one is in the project."""
+    found = expanded(spot, findings, variables)
+    if found == "":
+        findings.report(IMPOSSIBLE_VALUE, spot, "an empty string")
+    if not found:
+        return None
+    first, slash, rest = found.partition("/")
+    if first == "~":
+        first = variables.environ.get("HOME", "")
+        if not first:
+            findings.report(UNSET_VARIABLE, spot, "HOME is not set, so ~ has no value")
+            return None
+    elif first.startswith("~"):
+        findings.report(IMPOSSIBLE_VALUE, spot, "the folder of another user", "write the whole path")
+        return None
+    return os.path.normpath(os.path.join(variables.workspace, f"{first}{slash}{rest}"))
+
+
 def filled_text(spot: Spot, findings: Findings) -> str | None:
     """A string that is not empty."""
     found = text(spot, findings)
@@ -66,6 +86,15 @@ def texts(spot: Spot, findings: Findings) -> tuple[str, ...] | None:
     found = [text(item, findings) for item in spot.items()]
     kept = tuple(item for item in found if item is not None)
     return kept if len(kept) == len(found) else None
+
+
+def entries(spot: Spot, findings: Findings, read: Reader, expected: str) -> dict[str, object] | None:
+    """An object with any keys and values of one type; those that cannot be read are left out."""
+    if not isinstance(spot.node.value, dict):
+        findings.wrong_type(spot, expected)
+        return None
+    found = {key: read(member, findings) for key, member in spot.members()}
+    return {key: value for key, value in found.items() if value is not None}
 
 
 def variable_names(spot: Spot, findings: Findings) -> tuple[str, ...] | None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from plait.config.codes import DEFINED_TWICE, NOT_JSON, UNKNOWN_FIELD, UNREADABLE_FILE, WRONG_TYPE
 from plait.config.document import Document, parse
 from plait.config.expand import Variables
 from plait.config.masking import quoted
-from plait.config.model import Config, HttpServer, Settings, StdioServer
+from plait.config.model import Config, RuleSetting, Server, Settings
 from plait.config.options import read_settings
 from plait.config.problem import ConfigFileError, Problem, Where
 from plait.config.servers import read_server
@@ -18,6 +20,8 @@ from plait.errors import ConfigError
 
 # A settings file of another program may hold its whole history; a device that never ends is none.
 MAX_FILE_BYTES = 64 * 1024 * 1024
+
+_CLOSED = RuleSetting("deny", "*", reason="the configuration's guards cannot be read; see: plait check")
 
 _CONTAINERS = ("mcpServers", "mcp_servers", "servers")
 
@@ -38,7 +42,7 @@ def load(
     reading = _Reading()
     for path in paths:
         document = read_document(path)
-        reading.add(Spot(document, document.root), variables.workspace)
+        reading.add(Spot(document, document.root), variables)
     return reading.config(variables, tuple(os.fspath(path) for path in paths))
 
 
@@ -51,12 +55,12 @@ class _Reading:
         self._settings = Settings()
         self._delegation: Mapping[str, object] | None = None
 
-    def add(self, root: Spot, workspace: str) -> None:
+    def add(self, root: Spot, variables: Variables) -> None:
         """Put one file on top of those before."""
-        self._settings, delegation = read_settings(root, self._settings, self._findings)
+        self._settings, delegation = read_settings(root, self._settings, self._findings, variables)
         if isinstance(delegation, dict):
             self._delegation = delegation
-        containers = [spot for spot in _containers(root, workspace) if spot is not None]
+        containers = [spot for spot in _containers(root, variables.workspace) if spot is not None]
         for container in containers:
             self._add_servers(container)
         if not containers:
@@ -65,20 +69,26 @@ class _Reading:
     def config(self, variables: Variables, files: tuple[str, ...]) -> Config:
         """Read the entries that are left, each on its own."""
         problems = list(self._findings.problems)
-        servers: list[StdioServer | HttpServer] = []
+        servers: list[Server] = []
         for name, entry in self._entries.items():
             findings = Findings(name)
-            server = read_server(name, entry, variables, findings)
+            server = read_server(name, entry, self._settings.limits, variables, findings)
             problems.extend(findings.problems)
             if server is not None:
                 servers.append(server)
         return Config(
             servers=tuple(servers),
-            settings=self._settings,
+            settings=self._guarded(),
             problems=tuple(problems),
             delegation=self._delegation,
             files=files,
         )
+
+    def _guarded(self) -> Settings:
+        """The settings; where a guard could not be read nothing is let through that it was to stop."""
+        if not self._findings.unguarded:
+            return self._settings
+        return replace(self._settings, rules=(_CLOSED, *self._settings.rules))
 
     def _add_servers(self, container: Spot) -> None:
         if not isinstance(container.node.value, dict):

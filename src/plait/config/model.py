@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
@@ -57,6 +57,12 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     tools: tuple[str, ...] | None = None
     """Patterns of the tools that are exposed; None: all of them."""
     hidden_tools: tuple[str, ...] = ()
+    concurrency: int = 128
+    """Calls in flight."""
+    queue: int = 1024
+    """Calls that may wait for their turn; one more is refused at once."""
+    sanitise: bool = True
+    """Whether control characters and escape sequences are taken out of the texts of its results."""
 
 
 class StdioServer(_Discreet, frozen=True, kw_only=True):
@@ -98,8 +104,96 @@ class HttpServer(_Discreet, frozen=True, kw_only=True):
         return {"url": mask_url(self.url), "headers": mask_values(self.headers)}
 
 
+class PythonServer(Struct, frozen=True, kw_only=True):
+    """A provider or server object in a Python package, which we import."""
+
+    name: str = ""
+    module: str
+    """`package.module:object`."""
+    settings: ServerSettings = ServerSettings()
+    where: Where | None = None
+
+
+Server: TypeAlias = StdioServer | HttpServer | PythonServer
+
+
+class RuleSetting(Struct, frozen=True):
+    """One rule of who may call what; the first that matches counts."""
+
+    effect: Literal["allow", "deny"]
+    pattern: str
+    """Of exposed names."""
+    unless: Mapping[str, str] = {}
+    """Patterns of arguments; the rule does not apply where all of them match."""
+    identity: str = "*"
+    """A pattern of callers."""
+    reason: str = ""
+    where: str = ""
+    """File and line."""
+
+
+class CommandSettings(Struct, frozen=True, kw_only=True):
+    """Which commands tools may be given. An empty list is the one that we ship."""
+
+    mode: Literal["allowlist", "denylist"] = "allowlist"
+    allowlist: tuple[str, ...] = ()
+    denylist: tuple[str, ...] = ()
+    shell: bool = False
+    """Whether pipes, lists and redirections are possible."""
+
+
+class UrlSettings(Struct, frozen=True, kw_only=True):
+    """Which URLs tools may be given."""
+
+    enabled: bool = True
+    allow_private: bool = False
+    allowed_domains: tuple[str, ...] = ()
+    blocked_domains: tuple[str, ...] = ()
+    private_ranges: tuple[str, ...] = ()
+    """Networks that are open although they are private."""
+    ports: tuple[int, ...] | None = None
+    """None: every port."""
+
+
+class ParameterSetting(Struct, frozen=True, kw_only=True):
+    """What a parameter of some tools is; the first that fits counts."""
+
+    tool: str
+    """A pattern of exposed names."""
+    parameter: str
+    kind: Literal["command", "url", "none"]
+
+
+class PolicySettings(Struct, frozen=True, kw_only=True):
+    """What is judged in arguments. None: the file does not say, so only our own tools are judged."""
+
+    commands: CommandSettings | None = None
+    urls: UrlSettings | None = None
+    parameters: tuple[ParameterSetting, ...] = ()
+
+
+class ResultSettings(Struct, frozen=True, kw_only=True):
+    """What becomes of results."""
+
+    max_bytes: int = 65536
+    per_tool: Mapping[str, int] = {}
+    """By exposed names."""
+    tool: bool = False
+    """Whether what was cut can also be read with a tool."""
+    sanitise: bool = True
+    strip_invisible: bool = False
+
+
+class AuditSettings(Struct, frozen=True, kw_only=True):
+    """How calls are recorded."""
+
+    mode: Literal["best_effort", "strict", "off"] = "best_effort"
+    dir: str | None = None
+    """An absolute path; None: a folder of our own."""
+
+
 class Settings(Struct, frozen=True, kw_only=True):
-    """What our own key `plait` at the top of a file says."""
+    """What our own key `plait` at the top of a file says, and the seeds' keys that mean the same."""
 
     separator: Literal["__", "_", "."] = "__"
     name_budget: int = 0
@@ -114,12 +208,24 @@ class Settings(Struct, frozen=True, kw_only=True):
     """What we call ourselves to clients."""
     env: tuple[str, ...] = ()
     """Names of variables of our own environment that every server gets."""
+    builtin: bool | None = None
+    """Whether the tools that we ship are there; None: only when there is no file."""
+    workspace: str | None = None
+    """The folder that they work in, an absolute path; None: the project's."""
+    rules: tuple[RuleSetting, ...] = ()
+    allowed_tools: tuple[str, ...] | None = None
+    """All that may be called; None: everything."""
+    policy: PolicySettings = PolicySettings()
+    results: ResultSettings = ResultSettings()
+    audit: AuditSettings = AuditSettings()
+    limits: ServerSettings = ServerSettings()
+    """What a server has that says nothing of its own; already in the settings of each that was read."""
 
 
 class Config(_Discreet, frozen=True, kw_only=True):
     """Everything that was read. A server with an error is not in `servers`; `problems` says why."""
 
-    servers: tuple[StdioServer | HttpServer, ...] = ()
+    servers: tuple[Server, ...] = ()
     settings: Settings = Settings()
     problems: tuple[Problem, ...] = ()
     delegation: Mapping[str, object] | None = None

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from plait.config import fields
-from plait.config.codes import TWO_SPELLINGS
-from plait.config.masking import quoted
-from plait.config.model import ServerSettings, Settings
-from plait.config.spot import Findings, Spot
+from plait.config import fields, guards
+from plait.config.expand import Variables
+from plait.config.layering import Changes, changed
+from plait.config.model import AuditSettings, PolicySettings, ResultSettings, ServerSettings, Settings
+from plait.config.reading import Expanding, Option, read_option, read_options, section
+from plait.config.spot import Findings, Spot, close_match
 
-
-class Option(Struct, frozen=True):
-    """One setting: the field it fills, how it may be spelled, and what it takes."""
-
-    field: str
-    spellings: tuple[str, ...]
-    read: fields.Reader
-
-
-SERVER_OPTIONS = (
-    Option("prefix", ("prefix",), fields.prefix),
+LIMIT_OPTIONS = (
     Option("timeout", ("timeout",), fields.seconds()),
     Option("start_timeout", ("startTimeout", "start_timeout"), fields.seconds()),
-    Option("env", ("env",), fields.variable_names),
+    Option("concurrency", ("concurrency",), fields.whole(1)),
+    Option("queue", ("queue",), fields.whole(0)),
     Option("max_message_bytes", ("maxMessageBytes", "max_message_bytes"), fields.whole(1)),
     Option("memory", ("memory",), fields.whole(1)),
     Option("processes", ("processes",), fields.whole(1)),
+)
+
+SERVER_OPTIONS = (
+    *LIMIT_OPTIONS,
+    Option("prefix", ("prefix",), fields.prefix),
+    Option("env", ("env",), fields.variable_names),
+    Option("sanitise", ("sanitise", "sanitize"), fields.truth),
     Option("tools", ("tools",), fields.texts),
     Option("hidden_tools", ("hiddenTools", "hidden_tools"), fields.texts),
 )
@@ -40,58 +38,71 @@ OPTIONS = (
     Option("start_wait", ("startWait", "start_wait"), fields.seconds(zero=True)),
     Option("name", ("name",), fields.filled_text),
     Option("env", ("env",), fields.variable_names),
+    Option("builtin", ("builtin",), fields.truth),
+    Option("workspace", ("workspace",), Expanding(fields.folder)),
+    Option("rules", ("rules",), Expanding(guards.rules), guards=True),
+    Option("allowed_tools", ("allowedTools", "allowed_tools"), fields.texts, guards=True),
+    Option("policy", ("policy",), section(PolicySettings, guards.POLICY_OPTIONS), guards=True),
+    Option("results", ("results",), section(ResultSettings, guards.RESULT_OPTIONS)),
+    Option("audit", ("audit",), section(AuditSettings, guards.AUDIT_OPTIONS), guards=True),
+    Option("limits", ("limits",), section(ServerSettings, LIMIT_OPTIONS)),
     Option("delegation", ("delegation",), fields.data),
 )
+
+# What the seeds' files have under `tools` beside servers.
+_SEED_TOOL_OPTIONS = (Option("allowed_tools", ("allowed_tools", "allowedTools"), fields.texts, guards=True),)
 
 # The keys under which other programs' files say which tools are to be seen.
 _SHOWN_TOOLS = ("includeTools", "enabled_tools", "enabledTools")
 _HIDDEN_TOOLS = ("excludeTools", "disabledTools", "disabled_tools")
 
 
-def read_options(spot: Spot, options: tuple[Option, ...], findings: Findings) -> dict[str, object]:
-    """What an object of ours sets; whatever cannot be read is reported and left out."""
-    if not isinstance(spot.node.value, dict):
-        findings.wrong_type(spot, "an object")
-        return {}
-    by_spelling = {spelling: option for option in options for spelling in option.spellings}
-    known = [option.spellings[0] for option in options]
-    values: dict[str, object] = {}
-    for key, member in spot.members():
-        option = by_spelling.get(key)
-        if option is None:
-            findings.unknown_field(key, member, known, "error")
-        elif option.field in values:
-            message = f"{quoted(key)} says again what {quoted(_other(option, key))} says"
-            findings.report(TWO_SPELLINGS, member, message, offset=member.key_offset)
-        else:
-            values[option.field] = option.read(member, findings)
-    return {field: value for field, value in values.items() if value is not None}
-
-
-def _other(option: Option, key: str) -> str:
-    return next(spelling for spelling in option.spellings if spelling != key)
-
-
-def read_settings(root: Spot, settings: Settings, findings: Findings) -> tuple[Settings, object]:
+def read_settings(
+    root: Spot, settings: Settings, findings: Findings, variables: Variables
+) -> tuple[Settings, object]:
     """The settings with what this file says on top, and its delegation if it has one."""
     spot = root.member("plait")
-    values = read_options(spot, OPTIONS, findings) if spot else {}
+    values = read_options(spot, OPTIONS, findings, variables) if spot else {}
     delegation = values.pop("delegation", None)
     outer = root.member("delegation")
     if outer is not None:
         delegation = fields.data(outer, findings)
-    return replace(settings, **values), delegation
+    return changed(changed(settings, _seed_values(root, findings, variables)), values), delegation
 
 
-def read_server_settings(entry: Spot, findings: Findings) -> ServerSettings:
+def _seed_values(root: Spot, findings: Findings, variables: Variables) -> dict[str, object]:
+    """What the seeds' own keys say; ours go on top of them."""
+    values = _shared(root.member("tools"), _SEED_TOOL_OPTIONS, findings, variables)
+    policy = _shared(root.member("security"), guards.SEED_POLICY_OPTIONS, findings, variables)
+    return {**values, "policy": Changes(PolicySettings, policy)}
+
+
+def _shared(
+    spot: Spot | None, options: tuple[Option, ...], findings: Findings, variables: Variables
+) -> dict[str, object]:
+    """What is set in an object in which other programs have keys too: only near misses are told."""
+    values: dict[str, object] = {}
+    by_spelling = {spelling: option for option in options for spelling in option.spellings}
+    for key, member in spot.members() if spot is not None else ():
+        option = by_spelling.get(key)
+        if option is not None:
+            values[option.field] = read_option(option, member, findings, variables)
+        elif close_match(key, by_spelling):
+            findings.unknown_field(key, member, by_spelling, "warning")
+    return {field: value for field, value in values.items() if value is not None}
+
+
+def read_server_settings(
+    entry: Spot, limits: ServerSettings, variables: Variables, findings: Findings
+) -> ServerSettings:
     """What an entry says about its server, to us or in the words of another program."""
     values: dict[str, object] = {}
     shown = _tool_list(entry, *_SHOWN_TOOLS)
     if shown is not None:
         values["tools"] = fields.texts(shown, findings)
     spot = entry.member("plait")
-    ours = read_options(spot, SERVER_OPTIONS, findings) if spot else {}
-    settings = replace(ServerSettings(), **{**values, **ours})
+    ours = read_options(spot, SERVER_OPTIONS, findings, variables) if spot else {}
+    settings = changed(limits, {**values, **ours})
     hidden = entry.member(*_HIDDEN_TOOLS)
     also = fields.texts(hidden, findings) if hidden is not None else ()
     return replace(settings, hidden_tools=tuple(dict.fromkeys((*settings.hidden_tools, *(also or ())))))

@@ -11,7 +11,7 @@ from plait.config import fields
 from plait.config.codes import IMPOSSIBLE_VALUE, NO_TRANSPORT, NOT_READ
 from plait.config.expand import Variables
 from plait.config.masking import quoted
-from plait.config.model import HttpServer, StdioServer
+from plait.config.model import HttpServer, PythonServer, Server, ServerSettings, StdioServer
 from plait.config.options import read_server_settings
 from plait.config.problem import Severity
 from plait.config.spot import Findings, Spot, close_match
@@ -28,6 +28,7 @@ _TRANSPORTS: dict[str, Literal["http", "sse"] | None] = {
     "streamable_http": "http",
     "sse": "sse",
 }
+_PYTHON = "python"
 _TYPE_KEYS = ("type", "transport", "transportType")
 _URL_KEYS = ("httpUrl", "url", "serverUrl", "uri")
 _TOOL_KEYS = ("includeTools", "enabled_tools", "excludeTools", "disabledTools", "disabled_tools")
@@ -37,9 +38,10 @@ _READ_KEYS = frozenset((*_TYPE_KEYS, *_URL_KEYS, *_TOOL_KEYS, *_PROGRAM_KEYS, *_
 # Other programs' keys that we pass over on purpose; listed so that they are not taken for mistakes.
 _KNOWN_KEYS = _READ_KEYS | {
     *("timeout", "description", "name", "tools", "tags", "auth", "oauth", "trust", "envFile", "env_vars"),
-    *("alwaysAllow", "autoApprove", "enabledTools", "env_http_headers", "protocol"),
+    *("module", "alwaysAllow", "autoApprove", "enabledTools", "env_http_headers", "protocol"),
 }
 
+_OBJECT = 'write "module": "package.module:object"'
 _INSTEAD_OF_ENV_FILE = 'put them in \'env\', or pass ours on by name: "plait": {"env": ["NAME"]}'
 
 _HTTP_URL = re.compile(r"https?://[^\s\x00-\x1f\x7f]+", re.IGNORECASE)
@@ -48,13 +50,13 @@ _HEADER_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
 
 
 def read_server(
-    name: str, spot: Spot, variables: Variables, findings: Findings
-) -> StdioServer | HttpServer | None:
+    name: str, spot: Spot, limits: ServerSettings, variables: Variables, findings: Findings
+) -> Server | None:
     """The server, or None if it is switched off or the findings say what is wrong with it."""
     if not isinstance(spot.node.value, dict):
         findings.wrong_type(spot, "an object")
         return None
-    entry = _Entry(name, spot, variables, findings)
+    entry = _Entry(name, spot, limits, variables, findings)
     if entry.is_switched_off():
         return None
     entry.report_odd_keys()
@@ -65,9 +67,12 @@ def read_server(
 class _Entry:
     """One entry of a file; every method reports what it cannot read and goes on."""
 
-    def __init__(self, name: str, spot: Spot, variables: Variables, findings: Findings) -> None:
+    def __init__(
+        self, name: str, spot: Spot, limits: ServerSettings, variables: Variables, findings: Findings
+    ) -> None:
         self._name = name
         self._spot = spot
+        self._limits = limits
         self._variables = variables
         self._findings = findings
 
@@ -88,18 +93,35 @@ class _Entry:
             elif key not in _KNOWN_KEYS and close_match(key, _READ_KEYS):
                 self._findings.unknown_field(key, member, _READ_KEYS, "warning")
 
-    def server(self) -> StdioServer | HttpServer | None:
+    def server(self) -> Server | None:
         """A command that is not empty decides; a url counts only without one."""
         command = self._text("command", "cmd")
         if command:
             return self._stdio_server(command)
+        kind = self._spot.member(*_TYPE_KEYS)
+        if kind is not None and kind.node.value == _PYTHON:
+            return self._python_server()
         url = self._text(*_URL_KEYS)
         if url:
             return self._http_server(url)
         if not self._findings.failed:
             message = f"server {quoted(self._name)} has neither a command nor a url"
-            self._report(NO_TRANSPORT, self._spot, message)
+            hints = ('a Python object needs "type": "python" too',) if self._spot.member("module") else ()
+            self._report(NO_TRANSPORT, self._spot, message, *hints)
         return None
+
+    def _python_server(self) -> PythonServer | None:
+        spot = self._spot.member("module")
+        module = self._text("module")
+        if spot is None:
+            self._report(NO_TRANSPORT, self._spot, f"server {quoted(self._name)} has no module", _OBJECT)
+        elif module is not None and not _is_object(module):
+            self._findings.report(IMPOSSIBLE_VALUE, spot, "expected a module and an object in it", _OBJECT)
+        settings = self._settings()
+        return PythonServer(name=self._name, module=module or "", settings=settings, where=self._spot.where())
+
+    def _settings(self) -> ServerSettings:
+        return read_server_settings(self._spot, self._limits, self._variables, self._findings)
 
     def _stdio_server(self, command: str) -> StdioServer:
         cwd = self._text("cwd")
@@ -110,7 +132,7 @@ class _Entry:
             env=self._mapping(("env", "envs"), _may_be_variable, "a variable cannot have this name or value"),
             # Relative to the project, not to wherever we were started.
             cwd=os.path.join(self._variables.workspace, cwd) if cwd else None,
-            settings=read_server_settings(self._spot, self._findings),
+            settings=self._settings(),
             where=self._spot.where(),
         )
 
@@ -123,7 +145,7 @@ class _Entry:
             name=self._name,
             url=url,
             headers=self._mapping(("headers", "http_headers"), _may_be_header, "this header cannot be sent"),
-            settings=read_server_settings(self._spot, self._findings),
+            settings=self._settings(),
             where=self._spot.where(),
             transport=self._transport(),
         )
@@ -177,6 +199,11 @@ class _Entry:
     def _report(self, code: str, spot: Spot, message: str, *hints: str, severity: Severity = "error") -> None:
         """Note a problem with a whole entry, at its key."""
         self._findings.report(code, spot, message, *hints, offset=spot.key_offset, severity=severity)
+
+
+def _is_object(path: str) -> bool:
+    module, _, name = path.partition(":")
+    return all(part.isidentifier() for part in (*module.split("."), name))
 
 
 def _may_be_variable(name: str, value: str) -> bool:

@@ -66,12 +66,16 @@ class Findings:
 
     def __init__(self, server: str | None = None) -> None:
         self.problems: list[Problem] = []
+        self.errors = 0
+        """How many of them are more than warnings."""
+        self.unguarded = False
+        """Whether one of those is in what says what may be called."""
         self._server = server
 
     @property
     def failed(self) -> bool:
         """Whether one of them is an error."""
-        return any(problem.severity == "error" for problem in self.problems)
+        return self.errors > 0
 
     def report(
         self,
@@ -84,6 +88,7 @@ class Findings:
     ) -> None:
         """Note a problem, at the value unless an offset says otherwise."""
         at = spot.node.start if offset is None else offset
+        self.errors += severity == "error"
         self.problems.append(
             Problem(
                 code=code,
@@ -100,13 +105,14 @@ class Findings:
         """Note a value of the wrong type."""
         self.report(WRONG_TYPE, spot, f"expected {expected}, got {kind(spot.node)}", *hints)
 
-    def unknown_field(self, key: str, spot: Spot, known: Collection[str], severity: Severity) -> None:
-        """Note a key that means nothing here, and the one that was perhaps meant."""
+    def unknown_field(self, key: str, spot: Spot, known: Collection[str], severity: Severity) -> str | None:
+        """Note a key that means nothing here, and the one that was perhaps meant, which is given back."""
         close = close_match(key, known)
         meant = f". Did you mean '{close}'?" if close else ""
         hints = () if close else (f"known are {', '.join(sorted(known))}",)
         message = f"unknown field {quoted(key)}{meant}"
         self.report(UNKNOWN_FIELD, spot, message, *hints, offset=spot.key_offset, severity=severity)
+        return close
 
 
 def kind(node: Node) -> str:

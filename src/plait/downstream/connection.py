@@ -21,7 +21,6 @@ from plait.session.exchange import (
     refuse,
 )
 from plait.session.serving import ServingSession, State, Welcome
-from plait.tasks import TaskSet
 from plait.wire.envelope import Fields, notification
 from plait.wire.spec import INTERNAL_ERROR, MAX_FROM_CLIENTS
 from plait.wire.text import printable
@@ -71,7 +70,7 @@ class Connection:
         self._joined = joined
         self._told = told
         self._running: dict[bytes, asyncio.Task[None]] = {}
-        self._tasks = TaskSet()
+        self._loop = asyncio.get_running_loop()
 
     def __repr__(self) -> str:
         return f"<Connection {self.identity}: {self.session.revision or 'no handshake yet'}>"
@@ -82,7 +81,7 @@ class Connection:
         greeted = self.session.state
         for effect in self.session.receive(line):
             if type(effect) is Dispatch:
-                self._running[effect.exchange.id] = self._tasks.start(self._run(effect.exchange))
+                self._dispatch(effect.exchange)
             else:
                 self._do(effect)
         if greeted is State.CONNECTED and self.session.state is State.READY:
@@ -97,7 +96,7 @@ class Connection:
             case Send(data=data):
                 self._writer.write(data)
             case Dispatch(exchange=exchange):
-                self._running[exchange.id] = self._tasks.start(self._run(exchange))
+                self._dispatch(exchange)
             case Abandon(id=id):
                 self._abandon(id)
             case Settle(waiter=question, reply=reply):
@@ -111,12 +110,16 @@ class Connection:
             case Count(what=what, detail=detail):
                 _log.debug("dropped: %s %s", what, printable(detail))
 
+    def _dispatch(self, exchange: Exchange) -> None:
+        # Not a TaskSet: this is done for every request, and `_run` itself knows when it ends.
+        self._running[exchange.id] = self._loop.create_task(self._run(exchange))
+
     def _abandon(self, id: bytes) -> None:
         """No answer from now on, and the server is told that nobody waits."""
         data = self.session.forget(id)
         if data is not None:
             self._writer.write(data)
-        task = self._running.pop(id, None)
+        task = self._running.get(id)
         if task is not None:
             task.cancel()
 
@@ -126,7 +129,8 @@ class Connection:
         except Exception:
             _log.exception("a bug in plait: %s", exchange.method)
             reply = refuse(INTERNAL_ERROR, f"{exchange.method} failed inside plait; its log says why")
-        self._running.pop(exchange.id, None)
+        finally:
+            self._running.pop(exchange.id, None)
         data = self.session.answer(exchange.id, reply)
         if data is not None:
             self._writer.write(data)
@@ -140,6 +144,11 @@ class Connection:
     @property
     def capabilities(self) -> Fields:
         return self.session.capabilities
+
+    @property
+    def client_info(self) -> Fields:
+        """What the client calls itself."""
+        return self.session.client_info
 
     def notify(self, method: str, params: Fields | None) -> None:
         if self._writer.backlog() > MAX_BACKLOG:
@@ -165,11 +174,16 @@ class Connection:
 
     async def finish(self, seconds: float) -> None:
         """Nothing more will be read: let what is running come to its answers, for so long."""
-        await self._tasks.finish(seconds)
+        if self._running:
+            await asyncio.wait(tuple(self._running.values()), timeout=seconds)
 
     async def aclose(self) -> None:
         """The client is gone: whatever runs for it is cancelled, at the servers too."""
         for question in self.session.drain():
             if not question.reply.done():
                 question.reply.set_result(refuse(INTERNAL_ERROR, "the client is gone"))
-        await self._tasks.aclose()
+        running = tuple(self._running.values())
+        for task in running:
+            task.cancel()
+        if running:
+            await asyncio.wait(running)

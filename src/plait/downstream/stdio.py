@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import socket
 import stat
 from typing import cast
 
@@ -23,6 +24,7 @@ class StdioClient:
         self._output_fd = output_fd
         self._output: asyncio.WriteTransport | None = None
         self._reader: asyncio.ReadTransport | None = None
+        self._both: _Both | None = None
         loop = asyncio.get_running_loop()
         self.ended: asyncio.Future[None] = loop.create_future()
         """The client has said all it will say: end of our input."""
@@ -31,6 +33,9 @@ class StdioClient:
 
     async def open_output(self) -> None:
         """asyncio's pipes refuse regular files, and epoll some devices: those are written to directly."""
+        if _one_socket(self._input_fd, self._output_fd):
+            await self._open_socket()
+            return
         if not _waitable(self._output_fd):
             return
         loop = asyncio.get_running_loop()
@@ -38,9 +43,24 @@ class StdioClient:
         self._output, _ = await loop.connect_write_pipe(lambda: _Output(self), file)
         self._output.set_write_buffer_limits(high=HIGH_WATER)
 
+    async def _open_socket(self) -> None:
+        """Both descriptors are one socket, as inetd and socat have it: one transport for both ways."""
+        os.close(self._input_fd)
+        loop = asyncio.get_running_loop()
+        both = socket.socket(fileno=self._output_fd)
+        self._reader, self._both = await loop.create_connection(lambda: _Both(self), sock=both)
+        self._reader.pause_reading()
+        self._output = self._reader
+        self._output.set_write_buffer_limits(high=HIGH_WATER)
+
     async def serve(self, connection: Connection) -> None:
         """Read until the end of input."""
         listener = _Input(self, connection)
+        if self._both is not None and self._reader is not None:
+            self._both.attach(listener)
+            self._reader.resume_reading()
+            await asyncio.wait((self.ended, self.gone), return_when=asyncio.FIRST_COMPLETED)
+            return
         if not _waitable(self._input_fd):
             await self._read_file(listener)
             return
@@ -110,7 +130,7 @@ class _Input(asyncio.Protocol):
             self._client.ended.set_result(None)
 
 
-class _Output(asyncio.BaseProtocol):
+class _Output(asyncio.Protocol):
     def __init__(self, client: StdioClient) -> None:
         self._client = client
 
@@ -123,6 +143,40 @@ class _Output(asyncio.BaseProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         if not self._client.gone.done():
             self._client.gone.set_result(None)
+
+
+class _Both(_Output):
+    """One socket for both ways. The end of input leaves the output open: answers are still to come."""
+
+    def __init__(self, client: StdioClient) -> None:
+        super().__init__(client)
+        self._listener: _Input | None = None
+        self._early = b""
+        self._ended = False
+
+    def attach(self, listener: _Input) -> None:
+        """What came before anybody listened is not lost."""
+        self._listener = listener
+        listener.data_received(self._early)
+        if self._ended:
+            listener.connection_lost(None)
+
+    def data_received(self, data: bytes) -> None:
+        if self._listener is not None:
+            self._listener.data_received(data)
+        else:
+            self._early += data
+
+    def eof_received(self) -> bool:
+        self._ended = True
+        if self._listener is not None:
+            self._listener.connection_lost(None)
+        return True
+
+
+def _one_socket(one: int, other: int) -> bool:
+    first, second = os.fstat(one), os.fstat(other)
+    return stat.S_ISSOCK(first.st_mode) and (first.st_dev, first.st_ino) == (second.st_dev, second.st_ino)
 
 
 def _waitable(fd: int) -> bool:

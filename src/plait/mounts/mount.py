@@ -10,6 +10,7 @@ from typing import Protocol
 
 from plait.config.model import ServerSettings
 from plait.errors import LocalProtocolError, UpstreamError, UpstreamTimeout, UpstreamUnavailable
+from plait.mounts.turnstile import Turnstile
 from plait.routing.catalog import Item, matches, read_items
 from plait.routing.naming import MountPrefix
 from plait.session.exchange import Exchange, Reply
@@ -67,18 +68,23 @@ class Mount(Listener):
         opener: Opener,
         settings: ServerSettings,
         surroundings: Surroundings,
+        *,
+        pinned: bool = False,
     ) -> None:
+        self.pinned = pinned
+        """Is it part of plait itself? Such a mount is there from start to end."""
         self.prefix = prefix
         self.name = name
         self.settings = settings
         self.state = MountState.PENDING
         self.reason = "starting"
         """Why it is in this state, in words."""
-        self.retry_in: float | None = None
-        """Set while it crashes again and again: calls are refused at once until the next try."""
+        self._retry_at: float | None = None
         self.counters: Counter[str] = Counter()
         """What was dropped, and how often."""
         self.link: Link | None = None
+        self._last_link: Link | None = None
+        """The one there is, or was: what the server declared stays known while it is started again."""
         self.greeted = False
         """Has it said what it can do? Once it has, that stays known while it is started again."""
         self.served = 0
@@ -90,9 +96,11 @@ class Mount(Listener):
         self._opener = opener
         self._surroundings = surroundings
         self._lists: dict[Kind, tuple[Item, ...]] = {}
+        self._turnstile = Turnstile(name, settings.concurrency, settings.queue)
         self._tasks = TaskSet()
         self._questions: dict[bytes, asyncio.Task[None]] = {}
         self._stale: set[Kind] = set()
+        self._refreshing: asyncio.Task[None] | None = None
         self._ended: asyncio.Future[str] = loop.create_future()
         self._turns: list[asyncio.Future[None]] = []
         self._log = logging.getLogger(f"plait.{prefix or name or 'server'}")
@@ -122,6 +130,7 @@ class Mount(Listener):
         """Open the server and read its lists. Whatever was opened before a failure is closed again."""
         self._ended = asyncio.get_running_loop().create_future()
         self.served = 0
+        self._stale.clear()
         link = await self._opener.open(self, behalf)
         try:
             async with asyncio.timeout(self.settings.start_timeout):
@@ -132,12 +141,14 @@ class Mount(Listener):
         except BaseException:
             await link.aclose()
             raise
-        self.link = link
+        self.link = self._last_link = link
+        self.retry_in = None
         self.greeted = True
         self._surroundings.lists_changed(self)
         self.become(MountState.ACTIVE, link.warning or "running")
         if self.level is not None:
             self.set_level(self.level)
+        self._refresh_soon()  # what was said to have changed while it was being read
 
     async def run_out(self) -> str:
         """Wait until the server ends; why it did."""
@@ -171,10 +182,38 @@ class Mount(Listener):
     async def request(self, method: str, params: Fields | None, exchange: Exchange | None = None) -> Reply:
         link = self.link
         if link is None:
+            if exchange is None:
+                # Ours, not a client's: what it would say is said anew after every start.
+                raise UpstreamUnavailable(f"server '{self.name}' is not there: {self.absence}")
             link = await self._wait_for_link()
-        if exchange is not None:
-            self.served += 1
-        return await link.request(method, params, exchange)
+        if exchange is None:
+            return await link.request(method, params)
+        self.served += 1
+        turnstile = self._turnstile
+        if turnstile.inside < turnstile.places:
+            turnstile.inside += 1
+        else:
+            await turnstile.wait()
+        try:
+            return await link.request(method, params, exchange)
+        finally:
+            turnstile.leave()
+
+    @property
+    def retry_in(self) -> float | None:
+        """Seconds to the next try, while it crashes again and again: calls are refused at once until then."""
+        if self._retry_at is None:
+            return None
+        return max(0.0, self._retry_at - asyncio.get_running_loop().time())
+
+    @retry_in.setter
+    def retry_in(self, seconds: float | None) -> None:
+        self._retry_at = None if seconds is None else asyncio.get_running_loop().time() + seconds
+
+    @property
+    def absence(self) -> str:
+        """Why it is not there, and when that may change."""
+        return self.reason if self.retry_in is None else f"{self.reason}; next try in {self.retry_in:.0f} s"
 
     async def _wait_for_link(self) -> Link:
         """A server that is just being restarted is worth a moment; one in a crash loop is not."""
@@ -187,8 +226,7 @@ class Mount(Listener):
         except TimeoutError:
             raise UpstreamUnavailable(f"server '{self.name}' is not there: {self.reason}") from None
         if self.link is None:
-            retry = "" if self.retry_in is None else f"; next try in {self.retry_in:.0f} s"
-            raise UpstreamUnavailable(f"server '{self.name}' is not there: {self.reason}{retry}")
+            raise UpstreamUnavailable(f"server '{self.name}' is not there: {self.absence}")
         return self.link
 
     def notify(self, method: str, params: Fields | None = None) -> None:
@@ -196,7 +234,7 @@ class Mount(Listener):
             self.link.notify(method, params)
 
     def supports(self, capability: str, detail: str | None = None) -> bool:
-        return self.link is not None and self.link.supports(capability, detail)
+        return self._last_link is not None and self._last_link.supports(capability, detail)
 
     def set_level(self, level: str) -> None:
         """Ask for log messages of this level and above, now and after every restart."""
@@ -228,17 +266,23 @@ class Mount(Listener):
                 self.counted("unusable list entry", f"{unusable} in {kind.method}")
             self._lists[kind] = tuple(items)
 
+    def _refresh_soon(self) -> None:
+        """Never twice at a time: of two answers to the same question the older could come last."""
+        if self._stale and (self._refreshing is None or self._refreshing.done()):
+            self._refreshing = self._tasks.start(self._refresh())
+
     async def _refresh(self) -> None:
-        await asyncio.sleep(DEBOUNCE)
-        stale, self._stale = self._stale, set()
-        if self.link is None:
-            return
-        try:
-            await self._read_lists(self.link, stale)
-        except UpstreamError as problem:
-            self.counted("list that could not be refreshed", str(problem))
-        else:
-            self._surroundings.lists_changed(self)
+        while self._stale:
+            await asyncio.sleep(DEBOUNCE)
+            if self.link is None:
+                return
+            stale, self._stale = self._stale, set()
+            try:
+                await self._read_lists(self.link, stale)
+            except UpstreamError as problem:
+                self.counted("list that could not be refreshed", str(problem))
+            else:
+                self._surroundings.lists_changed(self)
 
     # ---- what the server says unasked
 
@@ -247,9 +291,8 @@ class Mount(Listener):
         if kinds is None:
             self._surroundings.heard(self, method, params)
             return
-        if not self._stale:
-            self._tasks.start(self._refresh())
         self._stale.update(kinds)
+        self._refresh_soon()
 
     def consulted(self, id: bytes, method: str, params: Fields, answer: Callable[[Reply], None]) -> None:
         self._questions[id] = self._tasks.start(self._put(id, method, params, answer))

@@ -39,20 +39,32 @@ class Registry:
         self._back_channel = BackChannel(self.audience)
         self._naming = naming
         self._start_wait = start_wait
-        self._mounts: dict[MountPrefix, Mount] = {}
+        self._mounts: dict[str, Mount] = {}
+        """By prefix; several may have none, those by their name."""
         self._lives: dict[Mount, asyncio.Task[None]] = {}
         self._tasks = TaskSet()
         self._behalf: asyncio.Future[Behalf] = asyncio.get_running_loop().create_future()
         self._wait_until = float("inf")
+        self._level: str | None = None
 
     # ---- mounting
 
-    def mount(self, prefix: MountPrefix, name: str, opener: Opener, settings: ServerSettings) -> Mount:
+    def mount(
+        self,
+        prefix: MountPrefix,
+        name: str,
+        opener: Opener,
+        settings: ServerSettings,
+        *,
+        pinned: bool = False,
+    ) -> Mount:
         """Put a server behind us. It starts by itself; nobody waits for it here."""
-        if prefix in self._mounts:
-            raise AlreadyMounted(f"{prefix or 'a server without a prefix'!s} is already mounted")
-        mount = Mount(prefix, name, opener, settings, self)
-        self._mounts[prefix] = mount
+        key = prefix or f"({name})"
+        if key in self._mounts:
+            raise AlreadyMounted(f"{key} is already mounted")
+        mount = Mount(prefix, name, opener, settings, self, pinned=pinned)
+        mount.level = self._level
+        self._mounts[key] = mount
         supervisor = Supervisor(mount, lambda: asyncio.shield(self._behalf), self._restarted)
         self._lives[mount] = self._tasks.start(supervisor.run())
         return mount
@@ -82,22 +94,33 @@ class Registry:
         return list(self._mounts.values())
 
     def capable(self, capability: str) -> list[Offer]:
-        return [mount for mount in self._mounts.values() if mount.supports(capability)]
+        """The servers, not what is part of plait itself, that declare this."""
+        return [mount for mount in self.mounts if not mount.pinned and mount.supports(capability)]
 
-    async def settled(self) -> None:
-        """Wait for servers that start for the first time, until a few seconds after the client came."""
-        starting = [mount.first_outcome for mount in self._mounts.values() if not mount.first_outcome.done()]
-        seconds = self._wait_until - asyncio.get_running_loop().time()
-        if starting and seconds > 0:
-            await asyncio.wait(starting, timeout=min(seconds, self._start_wait))
+    async def settled(self, enough: Callable[[], bool] | None = None) -> None:
+        """Wait for servers that start for the first time, until a few seconds after the client came.
+
+        Whoever needs one of them only says what is `enough`: one that hangs must not delay the others.
+        """
+        loop = asyncio.get_running_loop()
+        until = min(self._wait_until, loop.time() + self._start_wait)
+        while enough is None or not enough():
+            starting = [mount.first_outcome for mount in self.mounts if not mount.first_outcome.done()]
+            seconds = until - loop.time()
+            if not starting or seconds <= 0:
+                return
+            await asyncio.wait(starting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
 
     def starting(self, name: str) -> str | None:
-        for prefix, mount in self._mounts.items():
-            if prefix and name.startswith(prefix) and mount.state is not MountState.ACTIVE:
-                return f"server '{mount.name}' is not up ({mount.reason})"
+        for mount in self._mounts.values():
+            # Followed by any of the separators: `ab__c` is none of the server `a`'s.
+            named = mount.prefix and name.startswith((f"{mount.prefix}_", f"{mount.prefix}."))
+            if named and mount.state is not MountState.ACTIVE:
+                return f"server '{mount.name}' is not up ({mount.absence})"
         return None
 
     def set_level(self, level: str) -> None:
+        self._level = level
         for mount in self._mounts.values():
             mount.set_level(level)
 

@@ -1,12 +1,43 @@
 """What a layer is, and how layers become one handler."""
 
+import enum
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from typing import Protocol, runtime_checkable
 
-from plait.session.exchange import Exchange, Handler, Reply
+from plait.pipeline.rules import Subject
+from plait.session.exchange import Caller, Exchange, Handler, Reply
 
 Layer = Callable[[Exchange, Handler], Awaitable[Reply]]
 """Call `call_next(exchange)` to let it pass; return a Reply of your own to refuse it."""
+
+
+class Stage(enum.IntEnum):
+    """Where the guards we ship stand, from the outside in. A layer without a stage is a custom one."""
+
+    AUDIT = 0
+    """Outermost: what is refused further in is recorded too."""
+    CUSTOM = 1
+    """Before the guards that judge, so that they judge what is really sent."""
+    PERMISSIONS = 2
+    SECURITY = 3
+    LIMITS = 4
+
+
+@runtime_checkable
+class Hiding(Protocol):
+    """A layer that hides things: what it hides is neither listed, found nor suggested."""
+
+    @property
+    def hides(self) -> bool:
+        """Is there anything that it hides from anybody?"""
+
+    def visible(self, caller: Caller, subject: Subject) -> bool: ...
+
+
+def arrange(layers: Sequence[Layer]) -> list[Layer]:
+    """The layers by stage, whatever order they are given in; custom ones keep theirs."""
+    return sorted(layers, key=lambda layer: getattr(layer, "stage", Stage.CUSTOM))
 
 
 def compose(layers: Sequence[Layer], handler: Handler) -> Handler:

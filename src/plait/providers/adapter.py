@@ -1,12 +1,16 @@
 """A ToolProvider, mounted like any other server: it answers the same requests."""
 
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
+from typing import Protocol, runtime_checkable
 
+from msgspec import Raw
 from msgspec.json import decode
 
-from plait.errors import ToolError
-from plait.providers.provider import CallToolResult, ToolProvider
+from plait.errors import ToolError, UpstreamBroken
+from plait.providers.builtin import in_words
+from plait.providers.function import ToolContext
+from plait.providers.provider import ToolProvider
 from plait.session.exchange import Exchange, Reply, refuse
 from plait.upstream.base import Link
 from plait.upstream.client import Listener
@@ -14,8 +18,25 @@ from plait.upstream.opening import Behalf
 from plait.wire.address import as_raw, read_text
 from plait.wire.envelope import Fields
 from plait.wire.spec import METHOD_NOT_FOUND
+from plait.wire.tools import CallToolResult
 
 _log = logging.getLogger("plait.provider")
+
+
+@runtime_checkable
+class Contextual(Protocol):
+    """A provider whose tools may report progress."""
+
+    async def call_with(
+        self, name: str, arguments: dict[str, object], context: ToolContext
+    ) -> CallToolResult: ...
+
+
+@runtime_checkable
+class Changing(Protocol):
+    """A provider whose tools come and go, and that says so."""
+
+    def on_change(self, listener: Callable[[], None]) -> None: ...
 
 
 class ProviderOpener:
@@ -27,6 +48,8 @@ class ProviderOpener:
         self._provider = provider
 
     async def open(self, listener: Listener, behalf: Awaitable[Behalf]) -> Link:
+        if isinstance(self._provider, Changing):
+            self._provider.on_change(lambda: listener.heard("notifications/tools/list_changed", {}))
         return ProviderLink(self._provider)
 
 
@@ -42,23 +65,35 @@ class ProviderLink:
     async def request(self, method: str, params: Fields | None, exchange: Exchange | None = None) -> Reply:
         match method:
             case "tools/list":
-                tools = [tool.fields() for tool in await self._provider.list_tools()]
-                return Reply(result=as_raw({"tools": tools}))
+                return Reply(result=await self._list())
             case "tools/call" if params is not None:
                 name = read_text(params["name"])
-                result = await self._call(name, decode(params["arguments"], type=dict[str, object]))
-                return Reply(result=as_raw(result.fields()))
+                arguments = decode(params["arguments"], type=dict[str, object])
+                return Reply(result=await self._call(name, arguments, exchange))
         return refuse(METHOD_NOT_FOUND, f"Method not found: {method}")
 
-    async def _call(self, name: str, arguments: dict[str, object]) -> CallToolResult:
+    async def _list(self) -> Raw:
+        """A provider that fails here is a broken server: it is told, and tried again."""
+        try:
+            return as_raw({"tools": [tool.listed() for tool in await self._provider.list_tools()]})
+        except Exception as problem:
+            _log.exception("provider %s failed to list its tools", self._provider.namespace)
+            raise UpstreamBroken(
+                f"provider '{self._provider.namespace}' failed to list its tools: {in_words(problem)}"
+            ) from problem
+
+    async def _call(self, name: str, arguments: dict[str, object], exchange: Exchange | None) -> Raw:
         """Whatever a tool does wrong is a result that says so: never a JSON-RPC error, never a crash."""
         try:
-            return await self._provider.call_tool(name, arguments)
+            if isinstance(self._provider, Contextual):
+                context = ToolContext(_progress_of(exchange))
+                return as_raw((await self._provider.call_with(name, arguments, context)).wire())
+            return as_raw((await self._provider.call_tool(name, arguments)).wire())
         except ToolError as problem:
-            return CallToolResult.error(str(problem))
+            return _failure(str(problem))
         except Exception as problem:
             _log.exception("tool %s failed", name)
-            return CallToolResult.error(f"{name} failed: {type(problem).__name__}: {problem}")
+            return _failure(f"{name} failed: {in_words(problem)}")
 
     def notify(self, method: str, params: Fields | None = None) -> None:
         """Providers hear no notifications."""
@@ -70,3 +105,30 @@ class ProviderLink:
         return []
 
     async def aclose(self) -> None: ...
+
+
+def _failure(text: str) -> Raw:
+    # Half a character, as in a file name that is no UTF-8, cannot be sent.
+    return as_raw(CallToolResult.error(text.encode(errors="replace").decode()).wire())
+
+
+def _progress_of(exchange: Exchange | None) -> Callable[[float, float | None, str | None], None] | None:
+    """Progress to the client of this exchange, where it asked for some; it only ever increases."""
+    if exchange is None or exchange.meta is None or "progressToken" not in exchange.meta:
+        return None
+    token, caller = exchange.meta["progressToken"], exchange.caller
+    last = float("-inf")
+
+    def report(value: float, total: float | None, message: str | None) -> None:
+        nonlocal last
+        if value <= last:
+            return
+        last = value
+        params = {"progressToken": token, "progress": as_raw(value)}
+        if total is not None:
+            params["total"] = as_raw(total)
+        if message is not None:
+            params["message"] = as_raw(message)
+        caller.notify("notifications/progress", params)
+
+    return report

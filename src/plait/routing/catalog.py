@@ -1,10 +1,11 @@
 """Everything we expose, as one immutable snapshot. Mounts replace it; requests only read it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Protocol
 
 from msgspec import MsgspecError, Raw, Struct
+from msgspec.json import decode
 
 from plait.routing.naming import MountPrefix, Naming
 from plait.routing.templates import Template
@@ -36,6 +37,21 @@ class Route(Struct, frozen=True):
     upstream: Offer
     native: Raw
     exposed: str
+    server: str
+    """The prefix of the mount."""
+    schema: Raw | None = None
+    """The input schema of a tool, unread."""
+    output_schema: Raw | None = None
+
+    def declared(self) -> dict[str, str]:
+        """Parameters whose schema says itself what they are: `"x-plait-policy": "command"`."""
+        if self.schema is None or b"x-plait-policy" not in bytes(self.schema):
+            return {}
+        return dict(_declarations(decode(self.schema)))
+
+    @property
+    def native_name(self) -> str:
+        return read_text(self.native)
 
 
 class Withheld(Struct, frozen=True):
@@ -131,7 +147,14 @@ def _aggregate(kind: Kind, offers: Sequence[Offer], naming: Naming, withheld: li
                 reason = f"{exposed} is taken by {taken.upstream.prefix or 'a server without a prefix'}"
                 withheld.append(Withheld(kind, offer.prefix, item.key, reason))
                 continue
-            routes[exposed] = Route(offer, as_raw(item.key), exposed)
+            routes[exposed] = Route(
+                offer,
+                as_raw(item.key),
+                exposed,
+                str(offer.prefix),
+                item.fields.get("inputSchema"),
+                item.fields.get("outputSchema"),
+            )
             items.append(Raw(encode({**item.fields, kind.key: as_raw(exposed)})))
     return Listing(tuple(items), routes, page(kind, items))
 
@@ -140,6 +163,17 @@ def page(kind: Kind, items: Sequence[Raw], cursor: str | None = None) -> Raw:
     """The result of listing these items."""
     fields: dict[str, object] = {kind.value: items}
     return as_raw(fields if cursor is None else {**fields, "nextCursor": cursor})
+
+
+def _declarations(schema: object) -> Iterator[tuple[str, str]]:
+    if not isinstance(schema, dict):
+        return
+    properties = schema.get("properties")
+    for name, inner in properties.items() if isinstance(properties, dict) else ():
+        if isinstance(inner, dict):
+            if isinstance(inner.get("x-plait-policy"), str):
+                yield name.lower(), inner["x-plait-policy"]
+            yield from _declarations(inner)
 
 
 def matches(patterns: Sequence[str], name: str) -> bool:

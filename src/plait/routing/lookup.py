@@ -1,12 +1,12 @@
 """From what a client calls something to the server that has it, or to words that help."""
 
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 
 from msgspec import Struct
 
 from plait.routing.catalog import Catalog, Listing, Offer, Route
 from plait.routing.naming import SEPARATORS, Naming
-from plait.wire.address import read_text
 
 LONGEST_ECHO = 200
 """Characters of an unknown name that are repeated to whoever called it."""
@@ -23,17 +23,20 @@ class Aliases:
 
     def __init__(self, listing: Listing, naming: Naming) -> None:
         self.listing = listing
-        self._exposed: dict[str, set[str]] = {}
+        self._routes: dict[str, list[Route]] = {}
         for route in listing.routes.values():
-            for spelling in naming.spellings(route.upstream.prefix, read_text(route.native)):
-                self._exposed.setdefault(spelling, set()).add(route.exposed)
+            for spelling in naming.spellings(route.upstream.prefix, route.native_name):
+                self._routes.setdefault(spelling, []).append(route)
 
-    def find(self, name: str) -> Route | Ambiguous | None:
-        """The route that this other spelling fits, if it fits just one (decision 2)."""
-        fitting = sorted(self._exposed.get(name, ()))
-        if len(fitting) > 1:
-            return Ambiguous(tuple(fitting))
-        return self.listing.routes[fitting[0]] if fitting else None
+    def find(self, name: str, visible: Callable[[Route], bool] = lambda _: True) -> Route | Ambiguous | None:
+        """The route that this other spelling fits, if it fits just one that is visible (decision 2).
+
+        Within one mount the order is its developer's own: there the first one counts.
+        """
+        fitting = [route for route in self._routes.get(name, ()) if visible(route)]
+        if len({route.upstream.prefix for route in fitting}) > 1:
+            return Ambiguous(tuple(sorted(route.exposed for route in fitting)))
+        return fitting[0] if fitting else None
 
 
 def owner_of(catalog: Catalog, uri: str, capable: list[Offer]) -> Offer | None:
@@ -47,7 +50,7 @@ def owner_of(catalog: Catalog, uri: str, capable: list[Offer]) -> Offer | None:
     return capable[0] if len(capable) == 1 else None
 
 
-def unknown_tool(name: str, catalog: Catalog, prefixes: set[str]) -> str:
+def unknown_tool(name: str, known: Mapping[str, Route], prefixes: set[str]) -> str:
     """Words from which a model can correct itself."""
     if len(name) > LONGEST_ECHO:
         name = f"{name[:LONGEST_ECHO]}…"
@@ -55,10 +58,10 @@ def unknown_tool(name: str, catalog: Catalog, prefixes: set[str]) -> str:
     namespace = _namespace(name)
     if namespace is not None and namespace not in prefixes:
         text += f": unknown namespace {namespace!r}"
-    close = get_close_matches(name, catalog.tools.routes, n=3, cutoff=0.5)
+    close = get_close_matches(name, known, n=3, cutoff=0.5)
     if close:
         return f"{text}. Did you mean {' or '.join(close)}?"
-    return f"{text}. {len(catalog.tools.routes)} tools are listed by tools/list."
+    return f"{text}. {len(known)} tools are listed by tools/list."
 
 
 def _namespace(name: str) -> str | None:

@@ -82,9 +82,12 @@ class Naming(Struct, frozen=True):
         return f"{clean[: max(0, longest - _HASHED - 1)]}_{_hash(full)}"
 
     def spellings(self, prefix: MountPrefix, native: str) -> set[str]:
-        """What else somebody may call it: the bare name, and the other separators' forms."""
-        prefixed = {f"{prefix}{separator}{native}" for separator in SEPARATORS} if prefix else set[str]()
-        return {native, *prefixed}
+        """What else somebody may call it: the bare name, and the other separators' forms.
+
+        A server without a prefix may have put one in front itself, as a composite provider does.
+        """
+        left, found, bare = (prefix, True, native) if prefix else native.partition("__")
+        return {bare, *(f"{left}{separator}{bare}" for separator in SEPARATORS)} if found else {native}
 
 
 def build_mcp_function(prefix: MountPrefix, tool: str, naming: Naming | None = None) -> str:

@@ -48,9 +48,12 @@ class Pager:
     def _open(self, cursor: Raw, kind: Kind, generation: str, length: int) -> int:
         """The place a cursor points to. One message for every reason: it is either ours or not."""
         try:
-            sealed = base64.urlsafe_b64decode(read_text(cursor))
+            text = read_text(cursor).encode()
+            sealed = base64.urlsafe_b64decode(text)
             body = sealed[_MAC:]
-            if hmac.compare_digest(sealed[:_MAC], self._sign(body)):
+            # The decoder skips what it does not know, and so would take a cursor that we did not write.
+            ours = base64.urlsafe_b64encode(sealed) == text
+            if ours and hmac.compare_digest(sealed[:_MAC], self._sign(body)):
                 position = _read_position(body)
                 if (position.method, position.generation) == (kind.method, generation):
                     return min(position.offset, length)

@@ -1,18 +1,18 @@
 """The innermost handler: finds the owner of a request and hands it over."""
 
 from collections.abc import Awaitable, Callable
-from typing import Protocol
 
 from msgspec import MsgspecError, Raw
 from msgspec.json import Decoder
 
 from plait.errors import RemoteProtocolError, UpstreamError
-from plait.routing.catalog import Catalog, Offer, Route
+from plait.routing.catalog import Offer, Route
 from plait.routing.faults import told
-from plait.routing.lookup import Aliases, Ambiguous, owner_of, unknown_tool
+from plait.routing.lookup import Ambiguous, unknown_tool
 from plait.routing.naming import Naming
 from plait.routing.notifications import Audience
 from plait.routing.pages import Pager
+from plait.routing.resolver import Mounted, Resolver, Sees
 from plait.routing.subscriptions import Subscriptions
 from plait.session.exchange import Exchange, Reply, refuse
 from plait.wire.address import as_raw, read_reference, read_text, readdress, rename_reference
@@ -32,35 +32,23 @@ NO_COMPLETIONS = Raw(b'{"completion":{"values":[]}}')
 _read_values = Decoder(list[Raw]).decode
 
 
-class Mounted(Protocol):
-    """What is behind us, as the router sees it."""
-
-    @property
-    def catalog(self) -> Catalog: ...
-    @property
-    def offers(self) -> list[Offer]: ...
-    def capable(self, capability: str) -> list[Offer]: ...
-    async def settled(self) -> None:
-        """Wait, not for long, for servers that are still starting."""
-
-    def starting(self, name: str) -> str | None:
-        """What to say of a name that may belong to a server that is still starting."""
-
-    def set_level(self, level: str) -> None: ...
-
-
 class Router:
     """Requests of every method end here; each is answered, or handed to exactly one server."""
 
     def __init__(
-        self, mounted: Mounted, naming: Naming, pager: Pager, audience: Audience, subscriptions: Subscriptions
+        self,
+        mounted: Mounted,
+        naming: Naming,
+        pager: Pager,
+        audience: Audience,
+        subscriptions: Subscriptions,
+        sees: Sees | None = None,
     ) -> None:
+        self.resolver = Resolver(mounted, naming, sees)
         self._mounted = mounted
-        self._naming = naming
         self._pager = pager
         self._audience = audience
         self._subscriptions = subscriptions
-        self._aliases: dict[Kind, Aliases] = {}
         self._answer: dict[str, Callable[[Exchange], Awaitable[Reply]]] = {
             "prompts/get": self._get_prompt,
             "resources/read": self._read,
@@ -72,6 +60,8 @@ class Router:
         }
 
     async def __call__(self, exchange: Exchange) -> Reply:
+        if exchange.destination is None:
+            await self.resolver.resolve(exchange)
         if exchange.method == "tools/call":
             return await self._call_tool(exchange)
         answer = self._answer.get(exchange.method)
@@ -88,59 +78,45 @@ class Router:
         await self._mounted.settled()
         kind = LISTS[exchange.method]
         self._audience.has_listed(exchange.caller, kind)
-        listing = self._mounted.catalog.listing(kind)
+        listing = self.resolver.listing(kind, exchange.caller)
         return Reply(result=self._pager.cut(kind, listing, exchange.params.get("cursor")))
 
     # ---- tools and prompts
 
     async def _call_tool(self, exchange: Exchange) -> Reply:
-        route = self._mounted.catalog.tools.routes.get(exchange.address)
-        if route is None:
-            await self._mounted.settled()
-            route = self._mounted.catalog.tools.routes.get(exchange.address)
-            if route is None:
-                found = self._unrouted_tool(exchange.address)
-                if isinstance(found, Reply):
-                    return found
-                route = found
+        route = exchange.destination
+        if not isinstance(route, Route):
+            return self._unknown_tool(exchange)
         problem = _fill_arguments(exchange.params)
         if problem is not None:
             return refuse(INVALID_PARAMS, problem)
         return await self._hand_over(route, exchange)
 
-    def _unrouted_tool(self, name: str) -> Route | Reply:
-        """Another spelling of a tool, or the words that help (decisions 2 and 5)."""
-        if self._naming.separator == "." and "." not in name:
+    def _unknown_tool(self, exchange: Exchange) -> Reply:
+        """The words that help (decisions 2 and 5)."""
+        name, caller = exchange.address, exchange.caller
+        if self.resolver.malformed(Kind.TOOLS, name):
             return refuse(INVALID_PARAMS, f"Invalid tool name format: '{name}'")
-        found = self._alias(Kind.TOOLS, name)
-        if isinstance(found, Route):
-            return found
+        found = self.resolver.alias(Kind.TOOLS, caller, name)
         if isinstance(found, Ambiguous):
             return Reply(result=error_result(_choose("tool", name, found)))
-        starting = self._mounted.starting(name)
+        starting = self.resolver.starting(caller, name)
         if starting is not None:
             return Reply(result=error_result(f"unknown tool {name!r}: {starting}"))
-        prefixes = {str(offer.prefix) for offer in self._mounted.offers}
-        return Reply(result=error_result(unknown_tool(name, self._mounted.catalog, prefixes)))
+        known = self.resolver.listing(Kind.TOOLS, caller).routes
+        return Reply(result=error_result(unknown_tool(name, known, set(self.resolver.prefixes(caller)))))
 
     async def _get_prompt(self, exchange: Exchange) -> Reply:
-        found = await self._find_prompt(exchange.address)
-        return found if isinstance(found, Reply) else await self._hand_over(found, exchange)
+        route = exchange.destination
+        if isinstance(route, Route):
+            return await self._hand_over(route, exchange)
+        return self._unknown_prompt(exchange, exchange.address)
 
-    async def _find_prompt(self, name: str) -> Route | Reply:
-        if name not in self._mounted.catalog.prompts.routes:
-            await self._mounted.settled()
-        found = self._mounted.catalog.prompts.routes.get(name) or self._alias(Kind.PROMPTS, name)
+    def _unknown_prompt(self, exchange: Exchange, name: str) -> Reply:
+        found = self.resolver.alias(Kind.PROMPTS, exchange.caller, name)
         if isinstance(found, Ambiguous):
             return refuse(INVALID_PARAMS, _choose("prompt", name, found))
-        return found or refuse(INVALID_PARAMS, f"unknown prompt {name!r}")
-
-    def _alias(self, kind: Kind, name: str) -> Route | Ambiguous | None:
-        listing = self._mounted.catalog.listing(kind)
-        aliases = self._aliases.get(kind)
-        if aliases is None or aliases.listing is not listing:
-            aliases = self._aliases[kind] = Aliases(listing, self._naming)
-        return aliases.find(name)
+        return refuse(INVALID_PARAMS, f"unknown prompt {name!r}")
 
     async def _hand_over(self, route: Route, exchange: Exchange) -> Reply:
         params = readdress(exchange.method, exchange.params, route.native)
@@ -150,13 +126,6 @@ class Router:
             return told(exchange.method, route.upstream.prefix, error)
 
     # ---- resources
-
-    async def _owner(self, uri: str) -> Offer | None:
-        owner = owner_of(self._mounted.catalog, uri, [])
-        if owner is None:
-            await self._mounted.settled()
-            owner = owner_of(self._mounted.catalog, uri, self._mounted.capable("resources"))
-        return owner
 
     async def _read(self, exchange: Exchange) -> Reply:
         return await self._at_owner(
@@ -176,33 +145,27 @@ class Router:
         return await self._at_owner(exchange, lambda owner: self._subscriptions.unsubscribe(owner, exchange))
 
     async def _at_owner(self, exchange: Exchange, act: Callable[[Offer], Awaitable[Reply]]) -> Reply:
-        owner = await self._owner(exchange.address)
-        if owner is None:
+        route = exchange.destination
+        if not isinstance(route, Route):
             uri = exchange.address
             return refuse(RESOURCE_NOT_FOUND, f"Resource not found: {uri}", {"uri": uri})
         try:
-            return await act(owner)
+            return await act(route.upstream)
         except UpstreamError as error:
-            return told(exchange.method, owner.prefix, error)
+            return told(exchange.method, route.upstream.prefix, error)
 
     # ---- the rest
 
     async def _complete(self, exchange: Exchange) -> Reply:
-        reference = read_reference(exchange.params)
+        reference, route = read_reference(exchange.params), exchange.destination
         if isinstance(reference.name, str):
-            found = await self._find_prompt(reference.name)
-            if isinstance(found, Reply):
-                return found
-            return await self._complete_at(
-                found.upstream, exchange, rename_reference(exchange.params, found.native)
-            )
-        uri = str(reference.uri)
-        await self._mounted.settled()
-        route = self._mounted.catalog.templates.routes.get(uri)
-        owner = route.upstream if route is not None else await self._owner(uri)
-        if owner is None:
-            return refuse(INVALID_PARAMS, f"unknown resource template {uri!r}")
-        return await self._complete_at(owner, exchange, exchange.params)
+            if not isinstance(route, Route):
+                return self._unknown_prompt(exchange, reference.name)
+            params = rename_reference(exchange.params, route.native)
+            return await self._complete_at(route.upstream, exchange, params)
+        if not isinstance(route, Route):
+            return refuse(INVALID_PARAMS, f"unknown resource template {str(reference.uri)!r}")
+        return await self._complete_at(route.upstream, exchange, exchange.params)
 
     async def _complete_at(self, owner: Offer, exchange: Exchange, params: Fields) -> Reply:
         if not owner.supports("completions"):

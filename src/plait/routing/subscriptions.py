@@ -58,12 +58,10 @@ class Subscriptions:
     def updated(self, offer: Offer, uri: str, params: Fields) -> bool:
         """Tell the holders, and nobody else. "The URI [...] might be a sub-resource of the one that the
         client actually subscribed to" (schema): then those who hold what it is part of."""
-        watch = self._watches.get((offer, uri))
-        holders = set(watch.holders) if watch else set()
-        if not holders:
-            for (owner, watched), other in self._watches.items():
-                if owner is offer and uri.startswith(watched):
-                    holders |= other.holders
+        holders: set[Caller] = set()
+        for (owner, watched), watch in self._watches.items():
+            if owner is offer and _is_part(uri, watched):
+                holders |= watch.holders
         for caller in holders:
             caller.notify(UPDATED, params)
         return bool(holders)
@@ -96,3 +94,10 @@ class Subscriptions:
             await offer.request(SUBSCRIBE, params)
             for caller in watch.holders:
                 caller.notify(UPDATED, params)
+
+
+def _is_part(uri: str, whole: str) -> bool:
+    """Is it the same resource, or one below it? `x://dir/file` is part of `x://dir`, `x://dir2` is not."""
+    if not uri.startswith(whole):
+        return False
+    return uri == whole or whole.endswith("/") or uri[len(whole)] in "/?#"

@@ -54,6 +54,8 @@ def capabilities(servers: Sequence[Known]) -> dict[str, object]:
     union = {
         name: value for name, value in EVERYTHING.items() if any(server.supports(name) for server in servers)
     }
+    if "resources" in union and not any(server.supports("resources", "subscribe") for server in servers):
+        union["resources"] = {"listChanged": True}
     return {**union, "tools": EVERYTHING["tools"]}
 
 

@@ -5,6 +5,7 @@ broken (its id is salvaged, so the call fails at once and not at its deadline), 
 server is gone.
 """
 
+import re
 from typing import Generic, TypeVar
 
 from msgspec import MsgspecError, Raw, UnsetType
@@ -30,6 +31,7 @@ from plait.wire.spec import INVALID_REQUEST, MAX_BATCH, WITH_BATCHES
 
 Waiter = TypeVar("Waiter")
 _open_batch = Decoder(list[Raw]).decode
+_MISTYPED = re.compile(rb'"([0-9]{1,19})"|([0-9]{1,19})\.0+').fullmatch
 
 
 class CallingSession(Generic[Waiter]):
@@ -112,9 +114,17 @@ class CallingSession(Generic[Waiter]):
             return Count("reply without an id")
         waiter = self._pending.take(bytes(id))
         if waiter is None:
-            return Count("reply to nobody", bytes(id).decode(errors="replace")[:40])
+            return self._receive_mistyped(bytes(id))
         reply = read_reply(message)
         return Fail(waiter, reply) if isinstance(reply, str) else Settle(waiter, reply)
+
+    def _receive_mistyped(self, id: bytes) -> CallingEffect[Waiter]:
+        """Ids are typed: `"7"` and `7.0` do not answer 7. Yet nobody else can be meant: 7 fails at once."""
+        meant = _MISTYPED(id)
+        waiter = self._pending.take(meant[1] or meant[2]) if meant else None
+        if waiter is None:
+            return Count("reply to nobody", id.decode(errors="replace")[:40])
+        return Fail(waiter, "an id of the wrong type: a string or a fraction instead of our integer")
 
     def _receive_broken(self, line: bytes, problem: RemoteProtocolError) -> list[CallingEffect[Waiter]]:
         if line.lstrip()[:1] == b"[" and self.revision == WITH_BATCHES:

@@ -10,11 +10,21 @@ from plait.wire.envelope import Fields, error_body
 Waiter = TypeVar("Waiter")
 
 
+class Verdict(Struct, frozen=True, gc=False):
+    """What a guard decided about a request, for the record."""
+
+    decision: str
+    rule: str
+    reason: str
+
+
 class Reply(Struct, gc=False):
-    """What goes back. Exactly one of the two is set."""
+    """What goes back. Exactly one of result and error is set."""
 
     result: Raw | None = None
     error: Raw | None = None
+    verdict: Verdict | None = None
+    """Set by the guard that refused the request."""
 
 
 def refuse(code: int, message: str, data: object = None) -> Reply:
@@ -43,6 +53,25 @@ class Caller(Protocol):
 OnProgress = Callable[[Fields], None]
 
 
+class Destination(Protocol):
+    """Where a request will go: found before any guard looks at it, so that all judge the same name."""
+
+    @property
+    def exposed(self) -> str: ...
+    @property
+    def native_name(self) -> str: ...
+    @property
+    def server(self) -> str:
+        """The prefix of the mount."""
+
+    @property
+    def output_schema(self) -> Raw | None:
+        """What a tool promises of its structured content, unread."""
+
+    def declared(self) -> dict[str, str]:
+        """What the tool's own schema says of its parameters: name → `command`, `url` or `none`."""
+
+
 class Exchange(Struct, gc=False):
     """One request on its way in. Guards read it; only the router rewrites it."""
 
@@ -53,6 +82,8 @@ class Exchange(Struct, gc=False):
     caller: Caller
     meta: Fields | None = None
     """`params._meta`, opened one level, if there is one."""
+    destination: Destination | None = None
+    """None as long as it is not known, or where there is none that this caller may see."""
 
 
 Handler = Callable[[Exchange], Awaitable[Reply]]

@@ -12,7 +12,7 @@ from plait.upstream.base import Link
 from plait.upstream.client import Listener, McpClient
 from plait.upstream.handshake import McpSession
 from plait.upstream.process import Guardian
-from plait.upstream.recollection import Recollection, cache_folder
+from plait.upstream.recollection import Recollection, instructions_folder
 from plait.upstream.stderr import StderrLog
 from plait.upstream.stdio import StdioTransport
 from plait.wire.envelope import Fields
@@ -52,7 +52,7 @@ class StdioOpener:
         self._guardian = guardian
         self._log = log
         identity = (server.name, server.command, *server.args, server.cwd or "")
-        self._recollection = Recollection(cache_folder(environ), identity)
+        self._recollection = Recollection(instructions_folder(environ), identity)
 
     @property
     def instructions(self) -> str:

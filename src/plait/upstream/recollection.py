@@ -12,15 +12,13 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from plait.config.folders import cache_folder
+
 LONGEST = 64 * 1024
 
 
-def cache_folder(environ: Mapping[str, str]) -> Path:
-    """Where programs of this user keep what they could find out again."""
-    base = environ.get("XDG_CACHE_HOME") or os.path.join(
-        environ.get("HOME") or os.path.expanduser("~"), ".cache"
-    )
-    return Path(base) / "plait" / "instructions"
+def instructions_folder(environ: Mapping[str, str]) -> Path:
+    return cache_folder(environ) / "instructions"
 
 
 class Recollection:

@@ -1,29 +1,15 @@
 """One tool that answers with what it was given: to see that everything in between works."""
 
-from plait.errors import NotFound
-from plait.providers.provider import CallToolResult, ToolDefinition
+from typing import Annotated
 
-ECHO = ToolDefinition(
-    name="echo",
-    description="Answers with the text it is given.",
-    input_schema={
-        "type": "object",
-        "properties": {"text": {"type": "string", "description": "What to answer with."}},
-        "required": ["text"],
-    },
-)
+from plait.providers.function import FunctionProvider
 
 
-class EchoProvider:
-    namespace = "builtin"
+async def echo(text: Annotated[str, "What to answer with."]) -> str:
+    """Answers with the text it is given."""
+    return text
 
-    async def list_tools(self) -> list[ToolDefinition]:
-        return [ECHO]
 
-    async def call_tool(self, name: str, arguments: dict[str, object]) -> CallToolResult:
-        if name != ECHO.name:
-            raise NotFound(name)
-        text = arguments.get("text")
-        if not isinstance(text, str):
-            return CallToolResult.error("echo needs a string 'text'")
-        return CallToolResult.text(text)
+class EchoProvider(FunctionProvider):
+    def __init__(self) -> None:
+        super().__init__("builtin", [echo])

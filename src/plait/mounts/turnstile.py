@@ -1,0 +1,41 @@
+"""How many calls a server gets at once, and how many may wait for their turn."""
+
+import asyncio
+from collections import deque
+
+from plait.errors import UpstreamBusy
+
+
+class Turnstile:
+    """A bulkhead: what one server cannot take piles up here, bounded, and nowhere else."""
+
+    def __init__(self, name: str, places: int, queue: int) -> None:
+        self._name = name
+        self.places = places
+        self._queue = queue
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self.inside = 0
+        """How many have a place. Whoever finds one free takes it by counting itself in."""
+
+    async def wait(self) -> None:
+        """All places are taken: get one after those who came first. A full queue answers at once."""
+        if len(self._waiting) >= self._queue:
+            load = f"{self.inside} calls run and {len(self._waiting)} wait"
+            raise UpstreamBusy(f"server '{self._name}' is busy: {load}; try again later")
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self.leave()  # the place was given to us, and we do not take it
+            raise
+
+    def leave(self) -> None:
+        """Give the place to whoever waits longest, or back."""
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self.inside -= 1

@@ -1,0 +1,153 @@
+"""Finds where a request goes before any guard looks at it, so that all of them judge the same name.
+
+What a caller may not know of is not found: by its name, by another spelling, or as a suggestion. So a
+name that is hidden and a name that does not exist have the same answer.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+from plait.errors import RemoteProtocolError
+from plait.pipeline.rules import Subject, subject_of
+from plait.routing.catalog import Catalog, Listing, Offer, Route, page
+from plait.routing.lookup import Aliases, Ambiguous, owner_of
+from plait.routing.naming import Naming
+from plait.session.exchange import Caller, Exchange, Handler, Reply
+from plait.wire.address import as_raw, read_reference
+from plait.wire.spec import Kind
+
+Sees = Callable[[Caller, Subject], bool]
+"""May this caller know that there is such a thing?"""
+
+NAMED = {"tools/call": Kind.TOOLS, "prompts/get": Kind.PROMPTS}
+LOCATED = frozenset(("resources/read", "resources/subscribe", "resources/unsubscribe"))
+
+
+class Mounted(Protocol):
+    """What is behind us, as routing sees it."""
+
+    @property
+    def catalog(self) -> Catalog: ...
+    @property
+    def offers(self) -> list[Offer]: ...
+    def capable(self, capability: str) -> list[Offer]: ...
+    async def settled(self, enough: Callable[[], bool] | None = None) -> None:
+        """Wait, not for long, for servers that are still starting; no longer than until there is enough."""
+
+    def starting(self, name: str) -> str | None:
+        """What to say of a name that may belong to a server that is still starting."""
+
+    def set_level(self, level: str) -> None: ...
+
+
+class Resolver:
+    def __init__(self, mounted: Mounted, naming: Naming, sees: Sees | None = None) -> None:
+        self._mounted = mounted
+        self._naming = naming
+        self._sees = sees
+        self._aliases: dict[Kind, Aliases] = {}
+
+    async def resolve(self, exchange: Exchange) -> None:
+        """Set the destination, and the address to the exposed name; or leave both as they are."""
+        kind = NAMED.get(exchange.method)
+        route: Route | None
+        if kind is not None:
+            route = self._mounted.catalog.listing(kind).routes.get(exchange.address)
+            if route is None or not self.visible(exchange.caller, route):
+                route = await self.search(kind, exchange.caller, exchange.address)
+        elif exchange.method in LOCATED:
+            route = await self.locate(exchange.caller, exchange.address)
+        elif exchange.method == "completion/complete":
+            route = await self._referred(exchange)
+        else:
+            return
+        if route is not None:
+            exchange.destination = route
+            exchange.address = route.exposed
+
+    # ---- names
+
+    async def search(self, kind: Kind, caller: Caller, name: str) -> Route | None:
+        """By its name, once its server is there, or by another spelling that fits just one route."""
+        await self._mounted.settled(lambda: name in self._mounted.catalog.listing(kind).routes)
+        route = self._mounted.catalog.listing(kind).routes.get(name)
+        if route is not None and self.visible(caller, route):
+            return route
+        if self.malformed(kind, name):
+            return None
+        found = self.alias(kind, caller, name)
+        return found if isinstance(found, Route) else None
+
+    def malformed(self, kind: Kind, name: str) -> bool:
+        """With a dot for a separator a tool's name has one (S4-06): there are no other spellings."""
+        return kind is Kind.TOOLS and self._naming.separator == "." and "." not in name
+
+    def alias(self, kind: Kind, caller: Caller, name: str) -> Route | Ambiguous | None:
+        listing = self._mounted.catalog.listing(kind)
+        aliases = self._aliases.get(kind)
+        if aliases is None or aliases.listing is not listing:
+            aliases = self._aliases[kind] = Aliases(listing, self._naming)
+        return aliases.find(name, lambda route: self.visible(caller, route))
+
+    # ---- resources
+
+    async def locate(self, caller: Caller, uri: str) -> Route | None:
+        """Whose resource it is; the URI itself is what is judged."""
+        owner = owner_of(self._mounted.catalog, uri, [])
+        if owner is None:
+            await self._mounted.settled(lambda: owner_of(self._mounted.catalog, uri, []) is not None)
+            owner = owner_of(self._mounted.catalog, uri, self._mounted.capable("resources"))
+        if owner is None:
+            return None
+        route = Route(owner, as_raw(uri), uri, str(owner.prefix))
+        return route if self.visible(caller, route) else None
+
+    async def _referred(self, exchange: Exchange) -> Route | None:
+        """What a completion refers to: a prompt by its name, or a template as it is listed."""
+        try:
+            reference = read_reference(exchange.params)
+        except RemoteProtocolError:
+            return None
+        if isinstance(reference.name, str):
+            return await self.search(Kind.PROMPTS, exchange.caller, reference.name)
+        template = await self.search(Kind.TEMPLATES, exchange.caller, str(reference.uri))
+        return template or await self.locate(exchange.caller, str(reference.uri))
+
+    # ---- what a caller may know of
+
+    def visible(self, caller: Caller, route: Route) -> bool:
+        return self._sees is None or self._sees(caller, subject_of(route))
+
+    def listing(self, kind: Kind, caller: Caller) -> Listing:
+        """The list as this caller sees it."""
+        whole = self._mounted.catalog.listing(kind)
+        if self._sees is None:
+            return whole
+        shown = [
+            (exposed, route, item)
+            for (exposed, route), item in zip(whole.routes.items(), whole.items, strict=True)
+            if self.visible(caller, route)
+        ]
+        items = tuple(item for _, _, item in shown)
+        return Listing(items, {exposed: route for exposed, route, _ in shown}, page(kind, items))
+
+    def prefixes(self, caller: Caller) -> Iterator[str]:
+        """The namespaces that this caller knows."""
+        if self._sees is None:
+            return (str(offer.prefix) for offer in self._mounted.offers)
+        return (route.server for route in self.listing(Kind.TOOLS, caller).routes.values())
+
+    def starting(self, caller: Caller, name: str) -> str | None:
+        """A server that is not up is nobody's secret, unless this name would be."""
+        known = self._sees is None or self._sees(caller, Subject(name, name, ""))
+        return self._mounted.starting(name) if known else None
+
+
+def resolving(resolver: Resolver, handler: Handler) -> Handler:
+    """The handler, given only requests whose destination is known as far as it can be."""
+
+    async def resolved(exchange: Exchange) -> Reply:
+        await resolver.resolve(exchange)
+        return await handler(exchange)
+
+    return resolved
