@@ -27,16 +27,39 @@ if TYPE_CHECKING:
     from plait.errors import PlaitError as PlaitError
     from plait.errors import ToolError as ToolError
     from plait.mounts.mount import MountState as MountState
+    from plait.outbound.urls import UrlPolicy as UrlPolicy
+    from plait.pipeline.audit import AuditLog as AuditLog
+    from plait.pipeline.commands import CommandPolicy as CommandPolicy
+    from plait.pipeline.compose import Layer as Layer
+    from plait.pipeline.limits import MAX_TOOL_RESULT_BYTES as MAX_TOOL_RESULT_BYTES
+    from plait.pipeline.limits import ResultGuard as ResultGuard
+    from plait.pipeline.middleware import Middleware as Middleware
+    from plait.pipeline.permissions import PermissionFilter as PermissionFilter
+    from plait.pipeline.policy import SecurityGuard as SecurityGuard
+    from plait.pipeline.rules import Rule as Rule
+    from plait.pipeline.rules import Rules as Rules
+    from plait.providers.builtin import BuiltinToolProvider as BuiltinToolProvider
+    from plait.providers.composite import CompositeToolProvider as CompositeToolProvider
+    from plait.providers.function import FunctionProvider as FunctionProvider
+    from plait.providers.function import ToolContext as ToolContext
     from plait.providers.provider import ToolProvider as ToolProvider
     from plait.routing.naming import MCPMountPrefix as MCPMountPrefix
     from plait.routing.naming import MountPrefix as MountPrefix
     from plait.routing.naming import build_mcp_function as build_mcp_function
+    from plait.session.exchange import Exchange as Exchange
+    from plait.session.exchange import Handler as Handler
+    from plait.session.exchange import Reply as Reply
+    from plait.session.exchange import Verdict as Verdict
+    from plait.shell import McpServerShell as McpServerShell
     from plait.upstream.client import McpClient as McpClient
     from plait.upstream.handshake import McpSession as McpSession
     from plait.upstream.mock import MockTransport as MockTransport
     from plait.upstream.stdio import StdioTransport as StdioTransport
+    from plait.wire.content import error_result as error_result
     from plait.wire.content import extract_tool_result as extract_tool_result
     from plait.wire.tools import CallToolResult as CallToolResult
+    from plait.wire.tools import ContentBlock as ContentBlock
+    from plait.wire.tools import ToolCallRequest as ToolCallRequest
     from plait.wire.tools import ToolDefinition as ToolDefinition
 
 __version__ = VERSION
@@ -53,17 +76,40 @@ _HOMES = {
     "PlaitError": "plait.errors",
     "ToolError": "plait.errors",
     "MountState": "plait.mounts.mount",
-    "CallToolResult": "plait.wire.tools",
-    "ToolDefinition": "plait.wire.tools",
+    "UrlPolicy": "plait.outbound.urls",
+    "AuditLog": "plait.pipeline.audit",
+    "CommandPolicy": "plait.pipeline.commands",
+    "Layer": "plait.pipeline.compose",
+    "MAX_TOOL_RESULT_BYTES": "plait.pipeline.limits",
+    "ResultGuard": "plait.pipeline.limits",
+    "Middleware": "plait.pipeline.middleware",
+    "PermissionFilter": "plait.pipeline.permissions",
+    "SecurityGuard": "plait.pipeline.policy",
+    "Rule": "plait.pipeline.rules",
+    "Rules": "plait.pipeline.rules",
+    "BuiltinToolProvider": "plait.providers.builtin",
+    "CompositeToolProvider": "plait.providers.composite",
+    "FunctionProvider": "plait.providers.function",
+    "ToolContext": "plait.providers.function",
     "ToolProvider": "plait.providers.provider",
     "MCPMountPrefix": "plait.routing.naming",
     "MountPrefix": "plait.routing.naming",
     "build_mcp_function": "plait.routing.naming",
+    "Exchange": "plait.session.exchange",
+    "Handler": "plait.session.exchange",
+    "Reply": "plait.session.exchange",
+    "Verdict": "plait.session.exchange",
+    "McpServerShell": "plait.shell",
     "McpClient": "plait.upstream.client",
     "McpSession": "plait.upstream.handshake",
     "MockTransport": "plait.upstream.mock",
     "StdioTransport": "plait.upstream.stdio",
+    "error_result": "plait.wire.content",
     "extract_tool_result": "plait.wire.content",
+    "CallToolResult": "plait.wire.tools",
+    "ContentBlock": "plait.wire.tools",
+    "ToolCallRequest": "plait.wire.tools",
+    "ToolDefinition": "plait.wire.tools",
 }
 """Where each public name really lives."""
 

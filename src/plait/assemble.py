@@ -5,14 +5,19 @@ What only some configurations need is imported when one needs it: a client waits
 
 import contextlib
 import importlib
+import inspect
 import logging
+import os
+import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import TypeGuard
 
 from msgspec import Struct
 
 from plait.compositor import Compositor
 from plait.config.folders import state_folder
 from plait.config.model import Config, HttpServer, PythonServer, ServerSettings, Settings, StdioServer
+from plait.config.problem import Where
 from plait.errors import ConfigError
 from plait.mounts.registry import AlreadyMounted
 from plait.pipeline.compose import Layer
@@ -117,23 +122,53 @@ def _opener(
         case StdioServer():
             return StdioOpener(server, compositor.settings, environ, compositor.guardian, StderrLog())
         case PythonServer():
-            return ProviderOpener(load_provider(server.module))
+            return ProviderOpener(load_provider(server.module, server.where), server.settings.timeout)
         case HttpServer():
             raise Unmountable(f"'{server.name}' is an HTTP server, and plait speaks stdio only so far")
 
 
-def load_provider(place: str) -> ToolProvider:
-    """The object at `package.module:name`; a class or a function without parameters is called for it."""
+def load_provider(place: str, where: Where | None = None) -> ToolProvider:
+    """The object at `package.module:name`; a class or a function without parameters is called for it.
+
+    `where` is the place in the file that names it: modules beside that file are found too.
+    """
+    folders = _search_also(where)
     module_name, _, name = place.partition(":")
     try:
-        found: object = getattr(importlib.import_module(module_name), name)
-    except (ImportError, AttributeError) as problem:
-        raise Unmountable(f"cannot load {place}: {problem}") from problem
-    made = (
-        found() if isinstance(found, type) or (callable(found) and not hasattr(found, "call_tool")) else found
-    )
-    if not (hasattr(made, "list_tools") and hasattr(made, "call_tool") and hasattr(made, "namespace")):
-        raise Unmountable(
-            f"{place} is a {type(made).__name__}, not a ToolProvider (namespace, list_tools, call_tool)"
-        )
+        made = _made(getattr(importlib.import_module(module_name), name))
+        if _is_provider(made):
+            return made
+    except ModuleNotFoundError as problem:
+        looked = ", ".join(("the installed packages", *folders))
+        raise Unmountable(f"cannot load {place}: {problem}; looked in {looked}") from problem
+    except (Exception, SystemExit) as problem:  # whatever somebody's module does, the rest is served
+        _log.debug("loading %s failed", place, exc_info=True)
+        raise Unmountable(f"cannot load {place}: {type(problem).__name__}: {problem}") from problem
+    kind = type(made).__name__
+    raise Unmountable(f"{place} is a {kind}, not a ToolProvider (namespace, list_tools, call_tool)")
+
+
+def _search_also(where: Where | None) -> list[str]:
+    """Let Python find modules beside the file and in the current folder.
+
+    They come last, and stay: a file there can stand in for no installed package, and a module may
+    import another one long after it was loaded.
+    """
+    folders = [os.path.dirname(os.path.abspath(where.file))] if where is not None else []
+    folders = list(dict.fromkeys((*folders, os.getcwd())))
+    sys.path.extend(folder for folder in folders if folder not in sys.path)
+    return folders
+
+
+def _made(found: object) -> object:
+    if not isinstance(found, type) and (not callable(found) or hasattr(found, "call_tool")):
+        return found
+    made: object = found()
+    if inspect.iscoroutine(made):
+        made.close()
+        raise TypeError("an async function makes no provider here; write a plain one")
     return made
+
+
+def _is_provider(made: object) -> TypeGuard[ToolProvider]:
+    return all(hasattr(made, part) for part in ("namespace", "list_tools", "call_tool"))

@@ -138,9 +138,10 @@ def test_a_misspelled_limit_stops_the_server_it_was_for(read: Callable[..., Conf
 
 
 def test_an_unknown_setting_lists_the_known_ones(read: Callable[..., Config]) -> None:
-    (problem,) = read('{"plait": {"zzz": 1}}').problems
+    problem, consequence = read('{"plait": {"zzz": 1}}').problems
     assert (problem.message, problem.server) == ("unknown field 'zzz'", None)
     assert "separator" in problem.hints[0]
+    assert consequence.message == "every call is denied until the configuration's guards can be read"
 
 
 def test_a_setting_in_two_spellings_is_a_problem(read: Callable[..., Config]) -> None:

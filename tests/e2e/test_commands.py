@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gateway import write_config
+from raw_peer import RawPeer
 
 pytestmark = pytest.mark.e2e
 
@@ -99,8 +100,8 @@ def test_call_reads_values_by_the_tools_own_schema(tmp_path: Path) -> None:
 
 
 def test_call_takes_all_arguments_as_json_and_gives_all_of_the_result(tmp_path: Path) -> None:
-    done = plait("call", "builtin__echo", "--args", '{"text":"a\\u0000b"}', "--json", cwd=tmp_path)
-    assert json.loads(done.stdout)["content"] == [{"type": "text", "text": "a\x00b"}]
+    done = plait("call", "builtin__echo", "--args", '{"text":"a\\u00e9\\nb"}', "--json", cwd=tmp_path)
+    assert json.loads(done.stdout)["content"] == [{"type": "text", "text": "aé\nb"}]
 
 
 @pytest.mark.parametrize(
@@ -108,7 +109,7 @@ def test_call_takes_all_arguments_as_json_and_gives_all_of_the_result(tmp_path: 
     [
         (("builtin__echo", "text"), 1, "'text' is not of the form KEY=VALUE"),
         (("builtin__echo", "--args", "[1]"), 1, "--args is no JSON object"),
-        (("builtin__ecko",), 5, "Did you mean builtin__echo?"),
+        (("builtin__ecko",), 5, "Did you mean builtin__echo"),
         (("builtin__echo",), 5, "echo: Object missing required field `text`"),
         (("nowhere__echo",), 5, "unknown namespace 'nowhere'"),
     ],
@@ -145,6 +146,56 @@ def test_check_names_the_place_of_a_mistake_and_goes_on(tmp_path: Path) -> None:
     assert "NOT_SET_ANYWHERE" in done.stderr
     assert "no-such-program" in done.stdout
     assert "✓ c" in done.stdout
+
+
+RISKY = {
+    "fetched": {"command": "env", "args": ["npx", "-y", "@scope/thing"]},
+    "shell": {"command": "sh", "args": ["-c", "cat"]},
+    "loaded": {"command": "cat", "env": {"NODE_OPTIONS": "--require=x.js"}},
+    "secret": {"command": "cat", "args": ["--api-key", "correct-horse-7"]},
+}
+
+
+def test_check_warns_of_what_is_better_not_in_a_file_and_counts_it_only_when_told_to(tmp_path: Path) -> None:
+    config = write_config(tmp_path / "c.json", RISKY)
+    done = plait("check", "-c", str(config), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for server, code in zip(RISKY, ("W201", "W202", "W203", "W204"), strict=True):
+        assert f"warning[{code}]: server '{server}'" in done.stderr
+    assert "correct-horse-7" not in done.stdout + done.stderr
+    assert plait("check", "--strict", "-c", str(config), cwd=tmp_path).returncode == 7
+    told = json.loads(plait("check", "--json", "-c", str(config), cwd=tmp_path).stdout)
+    assert [problem["code"] for problem in told["problems"]] == ["W201", "W202", "W203", "W204"]
+    assert all(problem["hints"] for problem in told["problems"])
+
+
+def test_warnings_of_check_stop_no_server(tmp_path: Path) -> None:
+    """They are about a user's own file, which works as it is."""
+    config = write_config(tmp_path / "c.json", {"one": {**SERVER, "env": {"NODE_OPTIONS": "--x"}}})
+    done = plait("call", "one__echo", "a=1", "-c", str(config), cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, '{"a": 1}\n', "")
+
+
+def test_check_lists_tools_that_look_executable_or_networked_and_that_no_policy_covers(
+    tmp_path: Path,
+) -> None:
+    peer = RawPeer(tmp_path)
+    peer.says("tools/list", "result", json.dumps({"tools": [RUN, GET, ADD]}).encode())
+    arguments = ("check", "--start", "-c", str(peer.config()))
+    done = plait(*arguments, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "warning[W210]: raw__run_it (cmd) looks as if it ran commands" in done.stderr
+    assert "warning[W211]: raw__get (url) looks as if it reached URLs" in done.stderr
+    assert "raw__add" not in done.stderr
+    assert plait(*arguments, "--strict", cwd=tmp_path).returncode == 7
+    policy = write_config(tmp_path / "policy.json", {}, {"policy": {"commands": {}, "urls": {}}})
+    covered = plait(*arguments, "--strict", "-c", str(policy), cwd=tmp_path)
+    assert (covered.returncode, covered.stderr) == (0, "")
+
+
+RUN = {"name": "run_it", "inputSchema": {"type": "object", "properties": {"cmd": {"type": "string"}}}}
+GET = {"name": "get", "inputSchema": {"type": "object", "properties": {"url": {"type": "string"}}}}
+ADD = {"name": "add", "inputSchema": {"type": "object", "properties": {"a": {"type": "integer"}}}}
 
 
 def test_a_command_that_is_not_on_path_says_where_we_looked(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import given, settings
@@ -18,7 +19,7 @@ from plait.pipeline.audit import METHODS, AuditLog, Mode
 from plait.pipeline.audit_records import Intent, Outcome
 from plait.pipeline.compose import Stage, arrange, compose
 from plait.routing.faults import told
-from plait.session.exchange import Caller, Exchange, Handler, OnProgress, Reply, Verdict, refuse
+from plait.session.exchange import Caller, Destination, Exchange, Handler, OnProgress, Reply, Verdict, refuse
 from plait.wire.address import as_raw
 from plait.wire.content import error_result, text_result
 from plait.wire.envelope import Fields
@@ -44,14 +45,11 @@ class Client:
 
 
 class Place:
-    """Where a request goes."""
+    """Where a request goes, as far as the audit looks at it."""
 
     def __init__(self, exposed: str) -> None:
         self.exposed = exposed
         self.server, self.native_name = "fs", exposed.removeprefix("fs__")
-
-    def declared(self) -> dict[str, str]:
-        return {}
 
 
 def exchange(
@@ -65,7 +63,7 @@ def exchange(
     params = {"uri" if method == "resources/read" else "name": as_raw(name)}
     if arguments is not None:
         params["arguments"] = arguments if isinstance(arguments, Raw) else as_raw(arguments)
-    return Exchange(id, method, params, name, caller or Client(), None, Place(name))
+    return Exchange(id, method, params, name, caller or Client(), None, cast(Destination, Place(name)))
 
 
 def answering(reply: Reply) -> Handler:

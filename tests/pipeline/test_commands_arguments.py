@@ -277,6 +277,9 @@ def test_words_that_the_operator_wrote_down_are_the_operator_s_decision() -> Non
     assert fault("git push --exec=x", covered=1) is not None
     assert fault("sed -i s/a/b/ x", covered=1) is None
     assert fault("sed -i w x", covered=1) is not None
+    assert fault("sed -f own x", covered=2) is None
+    assert fault("sed -f own -f other x", covered=2) is not None
+    assert fault("sed -e w -e e x", covered=2) is not None
 
 
 def test_a_program_under_another_name_is_still_that_program() -> None:

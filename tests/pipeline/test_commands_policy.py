@@ -158,6 +158,16 @@ def test_arguments_are_data_when_they_come_as_a_list() -> None:
     assert verdict.argv == ("echo", "$(id)", "a;b", "*", "\n", "~", "")
 
 
+@pytest.mark.requirement("K-04")
+@pytest.mark.parametrize(
+    "argv", [["rm", "x"], ["env", "ls"], ["find", ".", "-delete"], ["/tmp/evil/ls"], ["sh", "-c"]]
+)
+def test_a_list_is_judged_by_the_same_rules_as_a_text(argv: list[str]) -> None:
+    verdict = POLICY.judge(argv)
+    assert isinstance(verdict, Refusal)
+    assert verdict == POLICY.judge(" ".join(argv))
+
+
 def test_too_many_bytes_are_refused() -> None:
     assert rule(POLICY, ["echo", *["x" * 100_000] * 11]) == "C-text"
 

@@ -9,10 +9,10 @@ import pytest
 from clients import Client, RawClient, compositor
 from clock import jumping, quiet
 from fakes import Message, words
-from plait.errors import ExecutionFailed, NotFound, PermissionDenied, UpstreamBroken
+from plait.errors import ExecutionFailed, NotFound, PermissionDenied, UpstreamBroken, UpstreamTimeout
 from plait.mounts.mount import MountState
 from plait.providers.adapter import ProviderLink, ProviderOpener
-from plait.providers.function import ToolContext
+from plait.providers.function import FunctionProvider, ToolContext
 from plait.routing.naming import InvalidPrefix
 from plait.upstream.client import Listener
 from plait.upstream.opening import Behalf
@@ -231,3 +231,39 @@ async def test_a_provider_whose_tools_change_has_its_list_read_again() -> None:
         await asyncio.sleep(1)
         assert client.notes == [("notifications/tools/list_changed", {})]
         assert await client.names() == ["live__b"]
+
+
+# ---- deadlines
+
+
+async def wait(seconds: float) -> str:
+    await asyncio.sleep(seconds)
+    return "at last"
+
+
+async def advance(context: ToolContext, steps: int) -> str:
+    for step in range(steps):
+        await asyncio.sleep(20)
+        context.progress(step)
+    return "at last"
+
+
+async def timed(name: str, **arguments: object) -> Message:
+    link = ProviderLink(FunctionProvider("slow", [wait, advance]), timeout=30)
+    return result_of(await link.request("tools/call", {"name": as_raw(name), "arguments": as_raw(arguments)}))
+
+
+@jumping
+async def test_a_call_within_its_deadline_is_answered() -> None:
+    assert words(await timed("wait", seconds=29)) == "at last"
+
+
+@jumping
+async def test_a_tool_that_is_not_done_by_its_deadline_is_cancelled_and_said_to_be_late() -> None:
+    with pytest.raises(UpstreamTimeout, match="wait was not done within 30 s"):
+        await timed("wait", seconds=31)
+
+
+@jumping
+async def test_progress_starts_the_time_anew_even_where_nobody_asked_for_it() -> None:
+    assert words(await timed("advance", steps=5)) == "at last"

@@ -4,6 +4,7 @@ import pytest
 
 from plait.errors import ExecutionFailed, NotFound, PermissionDenied, ToolError
 from plait.providers.composite import CompositeToolProvider
+from plait.providers.function import FunctionProvider, ToolContext
 from plait.wire.tools import CallToolResult, ToolDefinition
 
 
@@ -133,3 +134,17 @@ def test_whoever_serves_it_hears_of_every_change() -> None:
     assert heard == [1, 0]
     with pytest.raises(NotFound, match="namespace 'a'"):
         made.unregister("a")
+
+
+@pytest.mark.parametrize("name", ["jobs__count", "count"])
+async def test_a_tool_behind_it_reports_progress_like_any_other(name: str) -> None:
+    async def count(context: ToolContext) -> str:
+        context.progress(1)
+        return "counted"
+
+    reported: list[float] = []
+    made = CompositeToolProvider()
+    made.register(FunctionProvider("jobs", [count]))
+    context = ToolContext(lambda value, total, message: reported.append(value))
+    assert said(await made.call_with(name, {}, context)) == "counted"
+    assert reported == [1]

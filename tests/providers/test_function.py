@@ -125,6 +125,25 @@ async def test_a_tool_that_asks_for_a_context_can_report_progress_from_any_threa
     assert reported == [(1, 2, "half"), (2, None, None)]
 
 
+async def test_progress_of_an_async_tool_is_told_before_its_result() -> None:
+    reported: list[float] = []
+
+    async def works(context: ToolContext) -> str:
+        context.progress(1)
+        return "done"
+
+    await FunctionTool(works)({}, ToolContext(lambda value, total, message: reported.append(value)))
+    assert reported == [1]
+
+
+async def test_a_tool_whose_call_was_cancelled_reports_to_nobody() -> None:
+    reported: list[float] = []
+    context = ToolContext(lambda value, total, message: reported.append(value))
+    context.cancelled = True
+    context.progress(1)
+    assert reported == []
+
+
 async def test_a_cancelled_call_is_seen_by_the_tool() -> None:
     started, seen = threading.Event(), threading.Event()
     context = ToolContext()

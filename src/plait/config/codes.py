@@ -16,6 +16,7 @@
 | C109 | warning  | a server is defined in two places, the later one is used            |
 | C110 | error    | a setting is given twice, in two spellings                          |
 | C111 | warning  | a field of another program that we know and do not read             |
+| C112 | error    | a guard cannot be read, so every call is denied                     |
 
 C100 to C102, and a C103 at the root of a file, end the reading (`ConfigFileError`). Every other error
 stops the one server that it names; an error that names no server is in the file's own settings. If it is
@@ -35,3 +36,4 @@ NO_TRANSPORT = "C108"
 DEFINED_TWICE = "C109"
 TWO_SPELLINGS = "C110"
 NOT_READ = "C111"
+UNGUARDED = "C112"

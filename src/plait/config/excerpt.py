@@ -14,7 +14,18 @@ _Span = tuple[int, int]
 # What is shown is listed and everything else is hidden, not only what stands under `env` and `headers`:
 # a misspelled key is exactly what an excerpt is about, and `"haeders"` holds secrets too. So do URLs.
 # Compared in lower case and without underscores, since most have two spellings.
-_PROGRAM = ("command", "cmd", "args", "cwd", "type", "transport", "transporttype", "disabled", "enabled")
+_PROGRAM = (
+    "command",
+    "cmd",
+    "args",
+    "module",
+    "cwd",
+    "type",
+    "transport",
+    "transporttype",
+    "disabled",
+    "enabled",
+)
 _NAMES = ("name", "prefix", "separator", "namebudget")
 _TOOLS = ("tools", "hiddentools", "includetools", "enabledtools", "excludetools", "disabledtools")
 _LIMITS = ("timeout", "starttimeout", "startwait", "maxmessagebytes", "memory", "processes", "pagesize")

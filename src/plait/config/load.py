@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from plait.config.codes import DEFINED_TWICE, NOT_JSON, UNKNOWN_FIELD, UNREADABLE_FILE, WRONG_TYPE
+from plait.config.codes import DEFINED_TWICE, NOT_JSON, UNGUARDED, UNKNOWN_FIELD, UNREADABLE_FILE, WRONG_TYPE
 from plait.config.document import Document, parse
 from plait.config.expand import Variables
 from plait.config.masking import quoted
@@ -21,7 +21,8 @@ from plait.errors import ConfigError
 # A settings file of another program may hold its whole history; a device that never ends is none.
 MAX_FILE_BYTES = 64 * 1024 * 1024
 
-_CLOSED = RuleSetting("deny", "*", reason="the configuration's guards cannot be read; see: plait check")
+_CLOSED = RuleSetting("deny", "*", reason="every call is denied until the configuration's guards can be read")
+_WHAT_GUARDS = "guards are rules, allowedTools, policy and audit; a key that nobody knows may be one of them"
 
 _CONTAINERS = ("mcpServers", "mcp_servers", "servers")
 
@@ -68,17 +69,18 @@ class _Reading:
 
     def config(self, variables: Variables, files: tuple[str, ...]) -> Config:
         """Read the entries that are left, each on its own."""
+        settings = self._guarded()
         problems = list(self._findings.problems)
         servers: list[Server] = []
         for name, entry in self._entries.items():
             findings = Findings(name)
-            server = read_server(name, entry, self._settings.limits, variables, findings)
+            server = read_server(name, entry, settings.limits, variables, findings)
             problems.extend(findings.problems)
             if server is not None:
                 servers.append(server)
         return Config(
             servers=tuple(servers),
-            settings=self._guarded(),
+            settings=settings,
             problems=tuple(problems),
             delegation=self._delegation,
             files=files,
@@ -88,6 +90,7 @@ class _Reading:
         """The settings; where a guard could not be read nothing is let through that it was to stop."""
         if not self._findings.unguarded:
             return self._settings
+        self._findings.problems.append(Problem(UNGUARDED, _CLOSED.reason, hints=(_WHAT_GUARDS,)))
         return replace(self._settings, rules=(_CLOSED, *self._settings.rules))
 
     def _add_servers(self, container: Spot) -> None:

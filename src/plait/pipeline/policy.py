@@ -74,7 +74,7 @@ class SecurityGuard:
         destination = exchange.destination
         if exchange.method != "tools/call" or destination is None:
             return await call_next(exchange)
-        covered = self._covered(destination.server)
+        covered = self.covered(destination.server)
         if not covered:
             return await call_next(exchange)
         try:
@@ -88,7 +88,7 @@ class SecurityGuard:
             return _refusal(exchange.address, denied)
         return await call_next(exchange)
 
-    def _covered(self, server: str) -> frozenset[str]:
+    def covered(self, server: str) -> frozenset[str]:
         """Which kinds of arguments are judged on this server."""
         commands = self._commands is not None and (self._commands_of is None or server in self._commands_of)
         urls = self._urls is not None and (self._urls_of is None or server in self._urls_of)

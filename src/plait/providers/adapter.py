@@ -1,5 +1,7 @@
 """A ToolProvider, mounted like any other server: it answers the same requests."""
 
+import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Protocol, runtime_checkable
@@ -7,9 +9,9 @@ from typing import Protocol, runtime_checkable
 from msgspec import Raw
 from msgspec.json import decode
 
-from plait.errors import ToolError, UpstreamBroken
+from plait.errors import ToolError, UpstreamBroken, UpstreamTimeout
 from plait.providers.builtin import in_words
-from plait.providers.function import ToolContext
+from plait.providers.function import Report, ToolContext
 from plait.providers.provider import ToolProvider
 from plait.session.exchange import Exchange, Reply, refuse
 from plait.upstream.base import Link
@@ -44,13 +46,15 @@ class ProviderOpener:
 
     instructions = ""
 
-    def __init__(self, provider: ToolProvider) -> None:
+    def __init__(self, provider: ToolProvider, timeout: float | None = None) -> None:
+        """`timeout`: seconds for one call; progress starts the time anew."""
         self._provider = provider
+        self._timeout = timeout
 
     async def open(self, listener: Listener, behalf: Awaitable[Behalf]) -> Link:
         if isinstance(self._provider, Changing):
             self._provider.on_change(lambda: listener.heard("notifications/tools/list_changed", {}))
-        return ProviderLink(self._provider)
+        return ProviderLink(self._provider, self._timeout)
 
 
 class ProviderLink:
@@ -59,8 +63,9 @@ class ProviderLink:
     instructions = ""
     warning: str | None = None
 
-    def __init__(self, provider: ToolProvider) -> None:
+    def __init__(self, provider: ToolProvider, timeout: float | None = None) -> None:
         self._provider = provider
+        self._timeout = timeout
 
     async def request(self, method: str, params: Fields | None, exchange: Exchange | None = None) -> Reply:
         match method:
@@ -69,7 +74,7 @@ class ProviderLink:
             case "tools/call" if params is not None:
                 name = read_text(params["name"])
                 arguments = decode(params["arguments"], type=dict[str, object])
-                return Reply(result=await self._call(name, arguments, exchange))
+                return Reply(result=await self._within(name, arguments, exchange))
         return refuse(METHOD_NOT_FOUND, f"Method not found: {method}")
 
     async def _list(self) -> Raw:
@@ -82,11 +87,20 @@ class ProviderLink:
                 f"provider '{self._provider.namespace}' failed to list its tools: {in_words(problem)}"
             ) from problem
 
-    async def _call(self, name: str, arguments: dict[str, object], exchange: Exchange | None) -> Raw:
+    async def _within(self, name: str, arguments: dict[str, object], exchange: Exchange | None) -> Raw:
+        seconds = self._timeout
+        try:
+            async with asyncio.timeout(seconds) as deadline:
+                report = _progress_of(exchange)
+                context = ToolContext(report if seconds is None else _extending(deadline, seconds, report))
+                return await self._call(name, arguments, context)
+        except TimeoutError:
+            raise UpstreamTimeout(f"{name} was not done within {seconds:g} s") from None
+
+    async def _call(self, name: str, arguments: dict[str, object], context: ToolContext) -> Raw:
         """Whatever a tool does wrong is a result that says so: never a JSON-RPC error, never a crash."""
         try:
             if isinstance(self._provider, Contextual):
-                context = ToolContext(_progress_of(exchange))
                 return as_raw((await self._provider.call_with(name, arguments, context)).wire())
             return as_raw((await self._provider.call_tool(name, arguments)).wire())
         except ToolError as problem:
@@ -112,7 +126,20 @@ def _failure(text: str) -> Raw:
     return as_raw(CallToolResult.error(text.encode(errors="replace").decode()).wire())
 
 
-def _progress_of(exchange: Exchange | None) -> Callable[[float, float | None, str | None], None] | None:
+def _extending(deadline: asyncio.Timeout, seconds: float, tell: Report | None) -> Report:
+    """Whoever reports progress has its time anew, also where nobody asked for the report."""
+    loop = asyncio.get_running_loop()
+
+    def report(value: float, total: float | None, message: str | None) -> None:
+        with contextlib.suppress(RuntimeError):  # it is over already: a thread was late
+            deadline.reschedule(loop.time() + seconds)
+        if tell is not None:
+            tell(value, total, message)
+
+    return report
+
+
+def _progress_of(exchange: Exchange | None) -> Report | None:
     """Progress to the client of this exchange, where it asked for some; it only ever increases."""
     if exchange is None or exchange.meta is None or "progressToken" not in exchange.meta:
         return None

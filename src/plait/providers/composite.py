@@ -3,6 +3,8 @@
 from collections.abc import Callable
 
 from plait.errors import NotFound
+from plait.providers.adapter import Contextual
+from plait.providers.function import ToolContext
 from plait.providers.provider import ToolProvider
 from plait.wire.tools import CallToolResult, ToolDefinition
 
@@ -56,20 +58,36 @@ class CompositeToolProvider:
         return await self.list_tools_all()
 
     async def call_tool(self, name: str, arguments: dict[str, object]) -> CallToolResult:
+        return await self.call_with(name, arguments, ToolContext())
+
+    async def call_with(
+        self, name: str, arguments: dict[str, object], context: ToolContext
+    ) -> CallToolResult:
         namespace, found, tool = name.partition(SEPARATOR)
         if not found:
-            return await self._call_bare(name, arguments)
+            return await self._call_bare(name, arguments, context)
         provider = self._providers.get(namespace)
         if provider is None:
             raise NotFound(f"unknown namespace '{namespace}'")
-        return await provider.call_tool(tool, arguments)
+        return await _call(provider, tool, arguments, context)
 
-    async def _call_bare(self, name: str, arguments: dict[str, object]) -> CallToolResult:
+    async def _call_bare(
+        self, name: str, arguments: dict[str, object], context: ToolContext
+    ) -> CallToolResult:
         """The first that lists it. NotFound goes on to the next, any other error stops (S0-09)."""
         for provider in tuple(self._providers.values()):
             if any(tool.name == name for tool in await provider.list_tools()):
                 try:
-                    return await provider.call_tool(name, arguments)
+                    return await _call(provider, name, arguments, context)
                 except NotFound:
                     continue
         raise NotFound(name)
+
+
+async def _call(
+    provider: ToolProvider, name: str, arguments: dict[str, object], context: ToolContext
+) -> CallToolResult:
+    """With the context, where the provider takes one."""
+    if isinstance(provider, Contextual):
+        return await provider.call_with(name, arguments, context)
+    return await provider.call_tool(name, arguments)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import threading
 import typing
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
@@ -24,12 +25,18 @@ class ToolContext:
     def __init__(self, report: Report | None = None) -> None:
         self._report = report
         self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
         self.cancelled = False
         """Has the caller given up? An async tool is cancelled anyway; a sync one has to look."""
 
     def progress(self, value: float, total: float | None = None, message: str | None = None) -> None:
         """Tell the caller how far it is; from any thread; only where the caller asked for it."""
-        if self._report is not None:
+        if self._report is None or self.cancelled:
+            return
+        if threading.get_ident() == self._thread:
+            # At once: what waits for its turn here could come after the result.
+            self._report(value, total, message)
+        else:
             self._loop.call_soon_threadsafe(self._report, value, total, message)
 
 

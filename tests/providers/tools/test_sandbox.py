@@ -18,8 +18,8 @@ def test_the_report_says_what_is_missing_in_sentences() -> None:
 
 
 def test_only_the_given_folders_may_be_changed() -> None:
-    rights = dict(rules(["/data"], ["/work"], network=False))
-    assert rights["/work"] == CHANGE
+    rights = dict(rules(["/data"], ["/project"], network=False))
+    assert rights["/project"] == CHANGE
     assert rights["/data"] == rights["/usr"] == LOOK
     assert "/root" not in rights
     assert "/home" not in rights

@@ -49,29 +49,26 @@ _SED_SUBSTITUTIONS = "|".join(
 _SED_COMMAND = (
     rf"\s*(?:{_SED_ADDRESS}(?:,[+~]?{_SED_ADDRESS})?\s*!?\s*)?(?:[dDpPnNgGhHxq=]|{_SED_SUBSTITUTIONS})\s*"
 )
-_SED_SCRIPT = re.compile(rf"{_SED_COMMAND}(?:;{_SED_COMMAND})*;?\s*")
+_SED_SCRIPT = rf"{_SED_COMMAND}(?:;{_SED_COMMAND})*;?\s*"  # compiled, and then cached by `re`, when needed
 _SED_FLAGS = re.compile(r"-[nErsuz]+|--quiet|--silent|--regexp-extended|--posix|--null-data|--separate")
 
 
 def sed(arguments: Sequence[str], covered: int) -> str | None:
-    scripts: list[str] = []
-    files: list[str] = []
-    rest = iter(arguments)
-    for argument in rest:
+    scripts: list[tuple[int, str]] = []
+    files: list[tuple[int, str]] = []
+    rest = enumerate(arguments)
+    for position, argument in rest:
         if argument in ("-e", "--expression"):
-            scripts.append(next(rest, ""))
+            scripts.append(next(rest, (position, "")))
         elif argument.startswith("--expression="):
-            scripts.append(argument.partition("=")[2])
+            scripts.append((position, argument.partition("=")[2]))
         elif not argument.startswith("-"):
-            files.append(argument)
-        elif not _SED_FLAGS.fullmatch(argument) and argument not in arguments[:covered]:
+            files.append((position, argument))
+        elif position >= covered and not _SED_FLAGS.fullmatch(argument):
             return f"{argument} is not among the options that only print (-n -E -r -s -u -z -e)"
-    scripts = scripts or files[:1]
-    unread = [script for script in scripts if len(script) > 1000 or not _SED_SCRIPT.fullmatch(script)]
-    if unread and unread[0] not in arguments[:covered]:
-        return (
-            "its script is more than substitutions, line selections and deletions (w, e, r, labels, braces)"
-        )
+    for position, script in scripts or files[:1]:
+        if position >= covered and (len(script) > 1000 or not re.fullmatch(_SED_SCRIPT, script)):
+            return "its script does more than substitute, print and delete (w, e, r, labels, braces …)"
     return None
 
 

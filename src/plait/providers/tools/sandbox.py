@@ -3,8 +3,8 @@
 A command policy may be wrong; a sandbox makes that harmless. Files are held by Landlock: a command
 writes beneath its workspace and its own temporary folder, reads those and the system's folders, and
 nothing of the user's home. Without permission it opens no TCP connection, and it never signals or
-traces a process outside; UDP is not covered. Where the kernel lacks a part, the rest still holds, and
-`sandbox_report` says what is missing.
+traces a process outside. Not covered: UDP, and a file's mode, owner and times. Where the kernel lacks a
+part, the rest still holds, and `sandbox_report` says what is missing.
 """
 
 from __future__ import annotations

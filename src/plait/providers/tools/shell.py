@@ -89,8 +89,8 @@ class ShellTools:
         ] = None,
         cwd: Annotated[str, "The folder to run it in, inside the workspace."] = ".",
         timeout: Annotated[
-            float, "Seconds after which it is ended, with everything it started; at most 300."
-        ] = (DEFAULT_TIMEOUT),
+            float, "Seconds until it is ended, with everything it started; at most 300."
+        ] = DEFAULT_TIMEOUT,
     ) -> Ran:
         """Run a command in the workspace and return its exit code and output. There is no shell."""
         if (argv is None) == (command is None):
@@ -127,8 +127,8 @@ class ShellTools:
         async with Running(child) as running:
             await running.begin(self._order(approved, scratch, timeout))
             code = await running.finish(started + timeout, f"it was not done after {timeout:g} s")
+            duration = round((loop.time() - started) * 1000)
         out, err = running.stdout, running.stderr
-        duration = round((loop.time() - started) * 1000)
         return Ran(code if code >= 0 else 128 - code, out.text, err.text, duration, out.cut, err.cut)
 
     def _order(self, approved: Approved, scratch: str, timeout: float) -> bytes:
