@@ -23,6 +23,7 @@ from plait.upstream.handshake import McpSession
 
 ROOT = Path(__file__).resolve().parent.parent
 GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
+SETTINGS = ROOT / "docs" / "configuration.md"
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PRINTED = re.compile(r"^ *print\(.*\)  # (.*)$", re.MULTILINE)
 FILE_NAME = re.compile(r"# (\w+)\.py\n")
@@ -61,8 +62,8 @@ def examples(*pages: Path) -> list[Example]:
     ]
 
 
-def in_language(language: str) -> list[Example]:
-    return [example for example in examples(*GUIDES) if example.language == language]
+def in_language(language: str, *pages: Path) -> list[Example]:
+    return [example for example in examples(*pages) if example.language == language]
 
 
 @pytest.fixture
@@ -91,7 +92,7 @@ def run(example: Example) -> None:
 
 
 @pytest.mark.requirement("S1-D6")
-@pytest.mark.parametrize("example", in_language("python"), ids=str, indirect=True)
+@pytest.mark.parametrize("example", in_language("python", *GUIDES), ids=str, indirect=True)
 def test_an_example_prints_what_the_page_says(example: Example, capsys: pytest.CaptureFixture[str]) -> None:
     expected = PRINTED.findall(example.text)
     assert len(expected) == example.text.count("print("), "every print says what it prints"
@@ -99,7 +100,7 @@ def test_an_example_prints_what_the_page_says(example: Example, capsys: pytest.C
     assert capsys.readouterr().out.splitlines() == expected
 
 
-@pytest.mark.parametrize("example", in_language("json"), ids=str, indirect=True)
+@pytest.mark.parametrize("example", in_language("json", *GUIDES, SETTINGS), ids=str, indirect=True)
 async def test_a_configuration_on_a_page_is_read_without_complaint(example: Example) -> None:
     config = load([example.saved()], os.environ)
     assert config.problems == ()

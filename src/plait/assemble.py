@@ -144,8 +144,8 @@ def load_provider(place: str, where: Where | None = None) -> ToolProvider:
     except (Exception, SystemExit) as problem:  # whatever somebody's module does, the rest is served
         _log.debug("loading %s failed", place, exc_info=True)
         raise Unmountable(f"cannot load {place}: {type(problem).__name__}: {problem}") from problem
-    kind = type(made).__name__
-    raise Unmountable(f"{place} is a {kind}, not a ToolProvider (namespace, list_tools, call_tool)")
+    wanted = "a ToolProvider (namespace, list_tools, call_tool)"
+    raise Unmountable(f"{place} is not {wanted}, but of type {type(made).__name__}")
 
 
 def _search_also(where: Where | None) -> list[str]:

@@ -29,11 +29,16 @@ class Gateway:
     """`async with Gateway(config) as gateway:` starts it; leaving closes its stdin and waits for its end."""
 
     def __init__(
-        self, *configs: Path, arguments: Sequence[str] = (), environ: Mapping[str, str] | None = None
+        self,
+        *configs: Path,
+        arguments: Sequence[str] = (),
+        environ: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
     ) -> None:
         files = [word for config in configs for word in ("-c", str(config))]
         self._argv = [sys.executable, "-m", "plait", "mcp-server", *files, *arguments]
         self._environ = dict(os.environ if environ is None else environ)
+        self._cwd = cwd
         self._ids = iter(range(1, 1_000_000))
         self.unread: list[Message] = []
         """Messages that came while another one was waited for."""
@@ -45,6 +50,7 @@ class Gateway:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             env=self._environ,
+            cwd=self._cwd,
             limit=64 * 1024 * 1024,
         )
         assert self.process.stderr is not None

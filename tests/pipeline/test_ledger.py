@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from ledgers import flipped, intent, outcome, records, verify, write_stream
 from plait.pipeline.ledger import Ledger
-from plait.pipeline.ledger_chain import SLOT, START, Key, read_slot, seal, slot, unseal
+from plait.pipeline.ledger_chain import SLOT, START, Key, read_slot, slot, unseal
 from plait.pipeline.ledger_check import check
 from plait.pipeline.ledger_files import KEY, REGISTER, audit_folder, load_key, obtain_key, segments
 
@@ -35,7 +35,7 @@ def test_a_key_seals_with_hmac_sha256() -> None:
 
 
 def test_a_sealed_line_is_json_and_says_where_it_stands() -> None:
-    line, hash, check = seal(Key(SECRET), 7, START, b'{"event":"x"}')
+    line, hash, check = Key(SECRET).line(7, START, b'{"event":"x"}')
     assert json.loads(line) == {"v": 1, "seq": 7, "prev": START.decode(), "event": "x", "hash": hash.decode()}
     link = unseal(Key(SECRET), line)
     assert link is not None
@@ -52,7 +52,7 @@ def test_nothing_that_was_not_sealed_is_taken_for_it(data: bytes) -> None:
 
 def test_every_flipped_bit_of_a_line_or_an_entry_shows() -> None:
     key = Key(SECRET)
-    line, _, check = seal(key, 7, START, b'{"event":"x"}')
+    line, _, check = key.line(7, START, b'{"event":"x"}')
     entry = slot("stream", 7, check)
     for index in range(len(line) * 8):
         assert unseal(key, flipped(line, index)) is None

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ledgers import flipped, write_stream
-from plait.pipeline.ledger_chain import SLOT, START, Key, seal, slot
+from plait.pipeline.ledger_chain import SLOT, START, Key, slot
 from plait.pipeline.ledger_check import check
 from plait.pipeline.ledger_files import KEY, REGISTER, load_key, segments
 
@@ -57,7 +57,7 @@ def insert_a_line(chance: random.Random, folder: Path) -> None:
     path = pick(chance, folder)
     lines = path.read_bytes().splitlines(keepends=True)
     foreign = chance.choice(pick(chance, folder).read_bytes().splitlines(keepends=True))
-    forged = seal(Key(chance.randbytes(32)), len(lines) + 1, START, b'{"event":"closed"}')[0]
+    forged = Key(chance.randbytes(32)).line(len(lines) + 1, START, b'{"event":"closed"}')[0]
     lines.insert(chance.randint(0, len(lines)), chance.choice([foreign, forged, b"\n", b"{}\n"]))
     path.write_bytes(b"".join(lines))
 

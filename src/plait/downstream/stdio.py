@@ -7,6 +7,7 @@ import stat
 from typing import cast
 
 from plait.downstream.connection import Connection
+from plait.outbox import Outbox
 from plait.wire.framing import LineFramer, Oversized, as_line
 
 CHUNK = 64 * 1024
@@ -23,6 +24,7 @@ class StdioClient:
         self._input_fd = input_fd
         self._output_fd = output_fd
         self._output: asyncio.WriteTransport | None = None
+        self._outbox: Outbox | None = None
         self._reader: asyncio.ReadTransport | None = None
         self._both: _Both | None = None
         loop = asyncio.get_running_loop()
@@ -40,8 +42,12 @@ class StdioClient:
             return
         loop = asyncio.get_running_loop()
         file = os.fdopen(self._output_fd, "wb", 0)
-        self._output, _ = await loop.connect_write_pipe(lambda: _Output(self), file)
-        self._output.set_write_buffer_limits(high=HIGH_WATER)
+        output, _ = await loop.connect_write_pipe(lambda: _Output(self), file)
+        self._use(output)
+
+    def _use(self, output: asyncio.WriteTransport) -> None:
+        output.set_write_buffer_limits(high=HIGH_WATER)
+        self._output, self._outbox = output, Outbox(output)
 
     async def _open_socket(self) -> None:
         """Both descriptors are one socket, as inetd and socat have it: one transport for both ways."""
@@ -50,8 +56,7 @@ class StdioClient:
         both = socket.socket(fileno=self._output_fd)
         self._reader, self._both = await loop.create_connection(lambda: _Both(self), sock=both)
         self._reader.pause_reading()
-        self._output = self._reader
-        self._output.set_write_buffer_limits(high=HIGH_WATER)
+        self._use(self._reader)
 
     async def serve(self, connection: Connection) -> None:
         """Read until the end of input."""
@@ -78,13 +83,13 @@ class StdioClient:
 
     def write(self, message: bytes) -> None:
         line = as_line(message)
-        if self._output is None:
+        if self._outbox is None:
             _write_all(self._output_fd, line)
-        elif not self._output.is_closing():
-            self._output.write(line)
+        else:
+            self._outbox.write(line)
 
     def backlog(self) -> int:
-        return 0 if self._output is None else self._output.get_write_buffer_size()
+        return 0 if self._outbox is None else self._outbox.backlog()
 
     def pause(self) -> None:
         """The client does not read: do not read from it either."""
@@ -101,9 +106,10 @@ class StdioClient:
             self._reader.close()
         else:
             os.close(self._input_fd)
-        if self._output is None:
+        if self._output is None or self._outbox is None:
             os.close(self._output_fd)
             return
+        self._outbox.flush()
         self._output.close()
         await asyncio.wait((self.gone,), timeout=seconds)
         if not self.gone.done():

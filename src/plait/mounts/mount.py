@@ -9,7 +9,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from plait.config.model import ServerSettings
-from plait.errors import LocalProtocolError, UpstreamError, UpstreamTimeout, UpstreamUnavailable
+from plait.errors import (
+    LocalProtocolError,
+    UpstreamBusy,
+    UpstreamError,
+    UpstreamTimeout,
+    UpstreamUnavailable,
+)
 from plait.mounts.turnstile import Turnstile
 from plait.routing.catalog import Item, matches, read_items
 from plait.routing.naming import MountPrefix
@@ -217,12 +223,19 @@ class Mount(Listener):
 
     async def _wait_for_link(self) -> Link:
         """A server that is just being restarted is worth a moment; one in a crash loop is not."""
+        if len(self._turns) >= self.settings.concurrency + self.settings.queue:
+            waiting = f"{len(self._turns)} calls wait for its start"
+            raise UpstreamBusy(f"server '{self.name}' is busy: {waiting}; try again later")
         try:
             async with asyncio.timeout(PATIENCE):
                 while self.link is None and self.retry_in is None and self.state is not MountState.CLOSED:
                     turn = asyncio.get_running_loop().create_future()
                     self._turns.append(turn)
-                    await turn
+                    try:
+                        await turn
+                    finally:
+                        with contextlib.suppress(ValueError):  # usually all of them are gone at once
+                            self._turns.remove(turn)
         except TimeoutError:
             raise UpstreamUnavailable(f"server '{self.name}' is not there: {self.reason}") from None
         if self.link is None:

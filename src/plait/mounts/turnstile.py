@@ -1,6 +1,7 @@
 """How many calls a server gets at once, and how many may wait for their turn."""
 
 import asyncio
+import contextlib
 from collections import deque
 
 from plait.errors import UpstreamBusy
@@ -27,9 +28,16 @@ class Turnstile:
         try:
             await turn
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
+            if turn.cancelled():
+                self._forget(turn)
+            elif turn.done():
                 self.leave()  # the place was given to us, and we do not take it
             raise
+
+    def _forget(self, turn: asyncio.Future[None]) -> None:
+        """Whoever gave up takes no room in the queue."""
+        with contextlib.suppress(ValueError):
+            self._waiting.remove(turn)
 
     def leave(self) -> None:
         """Give the place to whoever waits longest, or back."""

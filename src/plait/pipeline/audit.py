@@ -51,6 +51,9 @@ class Book(Protocol):
     def append(self, record: Struct) -> int:
         """Write it and return its number, or raise OSError."""
 
+    def defer(self, record: Struct) -> None:
+        """Write it down soon."""
+
     def lose(self, problem: OSError) -> None:
         """A record could not be written."""
 
@@ -72,6 +75,9 @@ class Memory:
         assert isinstance(record, Intent | Outcome)
         self.records.append(record)
         return 0
+
+    def defer(self, record: Struct) -> None:
+        self.append(record)
 
     def lose(self, problem: OSError) -> None:
         """Memory is never full: old records make room."""
@@ -157,7 +163,10 @@ class AuditLog:
     def _record(self, outcome: Outcome) -> None:
         """The call was made: in strict mode, too, its answer is given even if this cannot be written."""
         try:
-            self._book.append(outcome)
+            if self._strict:
+                self._book.append(outcome)
+            else:
+                self._book.defer(outcome)
         except OSError as problem:
             self._book.lose(problem)
 

@@ -56,6 +56,9 @@ class Describer:
             return Description("unreadable", key.digest(bytes(raw)), "raw")
 
     def _read(self, key: Key, arguments: object, secret: Collection[str]) -> Description:
+        plain = self._plain(arguments) if not secret and not self._summaries else None
+        if plain is not None:
+            return Description(plain, key.digest(_canonical(arguments)))
         hidden = _Hidden(secret, self._names)
         shape = hidden.shape(arguments, 0)
         if hidden.count:
@@ -67,6 +70,18 @@ class Describer:
             shown, made.redacted = redact(arguments, secret)
             made.summary = _cut(_canonical(shown))
         return made
+
+    def _plain(self, arguments: object) -> dict[str, str] | None:
+        """The shape of the common case: a few plain values under short names known to be harmless."""
+        if type(arguments) is not dict or len(arguments) > _MAX_KEYS:
+            return None
+        shape: dict[str, str] = {}
+        for key, value in arguments.items():
+            name = _NAMES.get(type(value))
+            if name is None or len(key) >= _LONG_KEY or self._names.get(key) is not False:
+                return None
+            shape[key] = name
+        return shape
 
 
 class _Hidden:

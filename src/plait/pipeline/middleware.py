@@ -58,7 +58,7 @@ class MiddlewareLayer:
 
     async def _call(self, exchange: Exchange, call_next: Handler) -> Reply:
         try:
-            arguments = decode(exchange.params.get("arguments", b"{}"), type=dict[str, object])
+            arguments = decode(exchange.params.get("arguments", b"{}"), type=dict[str, object] | None) or {}
         except (MsgspecError, RecursionError):
             return refuse(INVALID_PARAMS, "the 'arguments' of tools/call must be an object")
         request = ToolCallRequest(exchange.address, arguments)

@@ -40,7 +40,7 @@ class PermissionFilter:
         arguments: Mapping[str, object] = {}
         if self.rules.conditional and "arguments" in exchange.params:
             try:
-                arguments = decode(exchange.params["arguments"], type=dict[str, object])
+                arguments = decode(exchange.params["arguments"], type=dict[str, object] | None) or {}
             except (MsgspecError, RecursionError):
                 return refuse(INVALID_PARAMS, f"the 'arguments' of {exchange.method} must be an object")
             # What was judged is what is forwarded: of two equal keys a server might read the other.

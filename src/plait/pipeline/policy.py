@@ -78,7 +78,7 @@ class SecurityGuard:
         if not covered:
             return await call_next(exchange)
         try:
-            arguments = decode(exchange.params.get("arguments", b"{}"), type=dict[str, object])
+            arguments = decode(exchange.params.get("arguments", b"{}"), type=dict[str, object] | None) or {}
         except (MsgspecError, RecursionError):
             return refuse(INVALID_PARAMS, "the 'arguments' of tools/call must be an object")
         judging = _Judging(self, exchange.address, covered, {**COVERED, **destination.declared()})

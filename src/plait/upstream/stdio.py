@@ -7,6 +7,7 @@ from typing import cast
 
 from plait.config.command import resolve_command
 from plait.errors import ConfigError, UpstreamUnavailable
+from plait.outbox import Outbox
 from plait.upstream.base import Receiver
 from plait.upstream.process import Child, Guardian
 from plait.upstream.stderr import StderrLog
@@ -48,6 +49,7 @@ class StdioTransport:
         self.lagging = False
         self._child: Child | None = None
         self._stdin: asyncio.WriteTransport | None = None
+        self._outbox: Outbox | None = None
         self._readers: list[asyncio.ReadTransport] = []
         self._watch: asyncio.Task[None] | None = None
         self._drain_waiters: list[asyncio.Future[None]] = []
@@ -68,6 +70,7 @@ class StdioTransport:
         # The writer first: a server that answers at once must find it.
         transport, _ = await loop.connect_write_pipe(lambda: _Stdin(self), stdin)
         self._stdin = transport
+        self._outbox = Outbox(transport)
         self._stdin.set_write_buffer_limits(high=HIGH_WATER)
         ended = loop.create_future()
         reader, self._stdout = await loop.connect_read_pipe(
@@ -113,7 +116,8 @@ class StdioTransport:
     async def aclose(self) -> None:
         """Close its input, wait, SIGTERM, wait, SIGKILL: the whole tree, and never for long."""
         self._wake()
-        if self._stdin is not None:
+        if self._stdin is not None and self._outbox is not None:
+            self._outbox.flush()
             self._stdin.close()
         try:
             if self._child is not None:
@@ -134,8 +138,8 @@ class StdioTransport:
     # ---- writing
 
     def write(self, message: bytes) -> None:
-        if self._stdin is not None and not self._stdin.is_closing():
-            self._stdin.write(as_line(message))
+        if self._outbox is not None:
+            self._outbox.write(as_line(message))
 
     @property
     def stuck(self) -> str | None:
