@@ -96,7 +96,7 @@ def sdk_gateway(configuration: Path) -> Subject:
 def fastmcp_gateway(configuration: Path) -> Subject:
     """FastMCP's proxy in its best mode."""
     command = [sys.executable, str(BENCH / "fastmcp_gateway.py"), str(configuration)]
-    note = "its fastest form: one kept session per server, `ProxyProvider`, uvloop; names are `prefix_name`"
+    note = "one kept session per server, `mount(create_proxy(client))`; names are `prefix_name`"
     return Subject("fastmcp", "FastMCP proxy, 2 servers", installed("fastmcp"), command, "b_echo", 2, note)
 
 

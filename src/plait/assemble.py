@@ -9,10 +9,11 @@ import inspect
 import logging
 import os
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from typing import TypeGuard
 
-from msgspec import Struct
+from msgspec import MsgspecError, Struct
+from msgspec.json import decode
 
 from plait.compositor import Compositor
 from plait.config.folders import state_folder
@@ -23,9 +24,11 @@ from plait.mounts.registry import AlreadyMounted
 from plait.pipeline.compose import Layer
 from plait.pipeline.configured import make_audit, make_guards
 from plait.pipeline.kept import KeptResults
+from plait.pipeline.redaction import secret_parameters
 from plait.providers.adapter import ProviderOpener
 from plait.providers.provider import ToolProvider
 from plait.providers.results import PREFIX, ResultsOpener
+from plait.routing.catalog import Route
 from plait.routing.naming import InvalidPrefix, MountPrefix
 from plait.upstream.opening import Opener, StdioOpener
 from plait.upstream.stderr import StderrLog
@@ -46,6 +49,30 @@ class Assembly(Struct):
     """What is wrong with the configuration; everything else is served all the same."""
 
 
+class SecretParameters:
+    """Which parameters of a tool its own schema calls secret; read once for each listing of it."""
+
+    def __init__(self) -> None:
+        self.routes: Callable[[], Mapping[str, Route]] = dict
+        self._known: dict[str, tuple[Route, Collection[str]]] = {}
+
+    def __call__(self, name: str) -> Collection[str]:
+        route = self.routes().get(name)
+        if route is None:
+            return ()
+        known = self._known.get(name)
+        if known is None or known[0] is not route:
+            known = self._known[name] = route, _secrets_of(route)
+        return known[1]
+
+
+def _secrets_of(route: Route) -> Collection[str]:
+    try:
+        return () if route.schema is None else secret_parameters(decode(route.schema))
+    except (MsgspecError, UnicodeDecodeError, RecursionError):
+        return ()
+
+
 @contextlib.asynccontextmanager
 async def assembled(config: Config | None, environ: Mapping[str, str]) -> AsyncIterator[Assembly]:
     """Everything the configuration names, running; closed in the reverse order."""
@@ -56,12 +83,14 @@ async def assembled(config: Config | None, environ: Mapping[str, str]) -> AsyncI
         builtin = settings.builtin or (config is None and settings.builtin is None)
         reader = f"{PREFIX}{settings.separator}read_result"
         guards = make_guards(settings, store, builtin=builtin, untouched=_untouched(config), reader=reader)
-        audit = make_audit(settings, environ)
+        secrets = SecretParameters()
+        audit = make_audit(settings, environ, secrets)
         if audit is not None:
             stack.push_async_callback(audit.aclose)
         compositor = await stack.enter_async_context(
             Compositor(settings, guards if audit is None else [audit, *guards])
         )
+        secrets.routes = lambda: compositor.registry.catalog.tools.routes
         results = ResultsOpener(store, tool=settings.results.tool)
         compositor.mount(MountPrefix(PREFIX), results, "results", ServerSettings(), pinned=True)
         if builtin:

@@ -31,7 +31,9 @@ from plait.wire.envelope import Fields
 def _sees(layers: Sequence[Layer]) -> Sees | None:
     """What all guards that hide things let a caller see; None if there is no such guard."""
     guards: list[object] = list(layers)
-    hiding = [guard.visible for guard in guards if isinstance(guard, Hiding) and guard.hides]
+    hiding = [
+        guard.visible for guard in guards if isinstance(guard, Hiding) and getattr(guard, "hides", True)
+    ]
     if not hiding:
         return None
     return lambda caller, subject: all(visible(caller, subject) for visible in hiding)

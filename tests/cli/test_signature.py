@@ -39,7 +39,7 @@ def test_what_is_required_and_what_is_not() -> None:
         ({"enum": ["a", 1, None]}, '"a" | 1 | null'),
         ({"type": "string", "enum": ["a", "b", "c", "d", "e"]}, "string"),
         ({"enum": ["a", "b", "c", "d", "e"]}, "any"),
-        ({"anyOf": [{"type": "string"}]}, "any"),
+        ({"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}]}, "string | integer"),
         ({}, "any"),
         (True, "any"),
     ],

@@ -317,7 +317,7 @@ async def test_the_limit_is_the_files_own_and_a_tool_reads_the_rest_where_it_is_
         text, link = content_of(answer)
         assert text["text"] == "x" * 100 + "\n[truncated]"
         rest = await gateway.call("plait-results__read_result", {"id": link["uri"]})
-        assert text_of(rest).startswith("x" * 100)
+        assert text_of(rest) == "x" * 500
 
 
 def content_of(answer: Message) -> list[Message]:
@@ -353,10 +353,12 @@ async def test_rules_in_a_file_deny_by_arguments_and_hide_what_can_never_be_call
         assert "argument path='notes/a' is not like drafts/*" in denied
         assert "denied[P001]" in await hand.refused("write_file", path="drafts/../notes/a", content="x")
         assert "denied[P001]" in await hand.refused("write_file", content="x")
-        for hidden, unknown in (("exec_shell", "exec_shelf"), ("memory_read", "memory_rear")):
+        for hidden in ("exec_shell", "memory_read"):
             told = await hand.refused(hidden, argv=["ls"])
-            assert told.startswith(f"unknown tool 'builtin__{hidden}'")
-            assert told.replace(hidden, "") == (await hand.refused(unknown, argv=["ls"])).replace(unknown, "")
+            assert told.startswith(f"unknown tool 'builtin__{hidden}'. Did you mean ")
+            assert not any(
+                f"{each} " in f"{told} " for each in ("exec_shell", "memory_write", "memory_search")
+            )
     assert [path.name for path in workshop.workspace.iterdir()] == ["drafts"]
 
 
@@ -397,7 +399,7 @@ async def test_the_audit_has_every_call_is_whole_and_holds_no_value_of_an_argume
         await hand.refused("web_fetch", url=f"http://127.0.0.1/{canary}", headers={"X-Key": canary})
         await hand.say("memory_write", content=canary)
         await hand.say("memory_search", query=canary)
-        await hand.refused("no_such_tool", **{"argument": canary})
+        await hand.refused("no_such_tool", argument=canary)
     verified = workshop.plait("audit", "verify", "-c", str(config))
     assert (verified.returncode, verified.stderr) == (0, "")
     assert "all there and unaltered" in verified.stdout

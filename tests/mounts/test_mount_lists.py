@@ -7,7 +7,8 @@ import pytest
 from clock import jumping, quiet
 from fakes import FakeServer, Held, Message, Refusal
 from life import life
-from plait.mounts.mount import DEBOUNCE, MountState
+from plait.mounts.lists import DEBOUNCE
+from plait.mounts.mount import MountState
 from plait.wire.spec import CHANGED, Kind
 
 PENDING, ACTIVE, FAILED, CLOSED = MountState

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from fakes import Message
 from plait.pipeline.compose import Stage
@@ -23,14 +23,13 @@ from seams import FakeCaller, error_of, result_of
 MARK = "\n[truncated]"
 
 
-class Place:
-    """A destination."""
+class Place(Struct, frozen=True):
+    """Where a call goes, as far as the guard looks."""
 
-    exposed = "fs__read"
-    native_name = "read"
-
-    def __init__(self, server: str) -> None:
-        self.server = server
+    server: str
+    exposed: str = "fs__read"
+    native_name: str = "read"
+    output_schema: Raw | None = None
 
     def declared(self) -> dict[str, str]:
         return {}

@@ -37,7 +37,7 @@ def examine() -> list[Finding]:
     findings = [
         Finding("plait", True, f"{VERSION} on Python {platform.python_version()}, {kernel}"),
         Finding("process trees", platform.system() == "Linux", _trees()),
-        *(Finding("sandbox", not line.startswith("no"), line) for line in sandbox_report()),
+        *_sandbox(sandbox_report()),
     ]
     findings += [
         Finding(name, path is not None, path or f"not on PATH ({os.environ.get('PATH', '')})")
@@ -45,6 +45,13 @@ def examine() -> list[Finding]:
         for path in [shutil.which(name)]
     ]
     return findings
+
+
+def _sandbox(lacks: list[str]) -> list[Finding]:
+    """Whatever is reported is something that the sandbox of exec_shell does without here."""
+    if not lacks:
+        return [Finding("sandbox", True, "complete: Landlock, no new privileges, limits")]
+    return [Finding("sandbox", False, lack) for lack in lacks]
 
 
 def _trees() -> str:

@@ -16,23 +16,21 @@ from plait.errors import (
     UpstreamTimeout,
     UpstreamUnavailable,
 )
+from plait.mounts.lists import Lists
 from plait.mounts.turnstile import Turnstile
-from plait.routing.catalog import Item, matches, read_items
+from plait.routing.catalog import Item, matches
 from plait.routing.naming import MountPrefix
 from plait.session.exchange import Exchange, Reply
 from plait.session.negotiation import fields_of
 from plait.tasks import TaskSet
 from plait.upstream.base import Link
 from plait.upstream.client import Listener
-from plait.upstream.lists import fetch
 from plait.upstream.opening import Behalf, Opener
 from plait.wire.address import as_raw
 from plait.wire.envelope import Fields
 from plait.wire.spec import CHANGED, Kind
 from plait.wire.text import printable
 
-DEBOUNCE = 0.2
-"""Seconds to wait after a `list_changed`: servers send them in bursts."""
 PATIENCE = 5.0
 """Seconds that a call waits for a server that is being restarted."""
 
@@ -101,12 +99,12 @@ class Mount(Listener):
         """Done when the first start has succeeded or failed."""
         self._opener = opener
         self._surroundings = surroundings
-        self._lists: dict[Kind, tuple[Item, ...]] = {}
         self._turnstile = Turnstile(name, settings.concurrency, settings.queue)
         self._tasks = TaskSet()
         self._questions: dict[bytes, asyncio.Task[None]] = {}
-        self._stale: set[Kind] = set()
-        self._refreshing: asyncio.Task[None] | None = None
+        self._lists = Lists(
+            lambda: self.link, self._tasks, lambda: surroundings.lists_changed(self), self.counted
+        )
         self._ended: asyncio.Future[str] = loop.create_future()
         self._turns: list[asyncio.Future[None]] = []
         self._log = logging.getLogger(f"plait.{prefix or name or 'server'}")
@@ -136,11 +134,10 @@ class Mount(Listener):
         """Open the server and read its lists. Whatever was opened before a failure is closed again."""
         self._ended = asyncio.get_running_loop().create_future()
         self.served = 0
-        self._stale.clear()
         link = await self._opener.open(self, behalf)
         try:
             async with asyncio.timeout(self.settings.start_timeout):
-                await self._read_lists(link, set(Kind))
+                await self._lists.read_all(link)
         except TimeoutError:
             await link.aclose()
             raise UpstreamTimeout(f"no lists within {self.settings.start_timeout:g} s") from None
@@ -154,7 +151,7 @@ class Mount(Listener):
         self.become(MountState.ACTIVE, link.warning or "running")
         if self.level is not None:
             self.set_level(self.level)
-        self._refresh_soon()  # what was said to have changed while it was being read
+        self._lists.refresh_soon()  # what was said to have changed while it was being read
 
     async def run_out(self) -> str:
         """Wait until the server ends; why it did."""
@@ -263,39 +260,11 @@ class Mount(Listener):
 
     def listed(self, kind: Kind) -> Sequence[Item]:
         """The last known list: a server that is being restarted keeps its place."""
-        return self._lists.get(kind, ())
+        return self._lists.of(kind)
 
     def exposes(self, tool: str) -> bool:
         shown = self.settings.tools is None or matches(self.settings.tools, tool)
         return shown and not matches(self.settings.hidden_tools, tool)
-
-    async def _read_lists(self, link: Link, kinds: set[Kind]) -> None:
-        for kind in Kind:
-            if kind not in kinds:
-                continue
-            raws = await fetch(link, kind) if link.supports(kind.capability) else []
-            items, unusable = read_items(raws, kind)
-            if unusable:
-                self.counted("unusable list entry", f"{unusable} in {kind.method}")
-            self._lists[kind] = tuple(items)
-
-    def _refresh_soon(self) -> None:
-        """Never twice at a time: of two answers to the same question the older could come last."""
-        if self._stale and (self._refreshing is None or self._refreshing.done()):
-            self._refreshing = self._tasks.start(self._refresh())
-
-    async def _refresh(self) -> None:
-        while self._stale:
-            await asyncio.sleep(DEBOUNCE)
-            if self.link is None:
-                return
-            stale, self._stale = self._stale, set()
-            try:
-                await self._read_lists(self.link, stale)
-            except UpstreamError as problem:
-                self.counted("list that could not be refreshed", str(problem))
-            else:
-                self._surroundings.lists_changed(self)
 
     # ---- what the server says unasked
 
@@ -304,8 +273,7 @@ class Mount(Listener):
         if kinds is None:
             self._surroundings.heard(self, method, params)
             return
-        self._stale.update(kinds)
-        self._refresh_soon()
+        self._lists.outdated(kinds)
 
     def consulted(self, id: bytes, method: str, params: Fields, answer: Callable[[Reply], None]) -> None:
         self._questions[id] = self._tasks.start(self._put(id, method, params, answer))

@@ -138,7 +138,7 @@ class AuditLog:
                 return _unrecorded(exchange, problem)
             seq = 0
         try:
-            reply = await self._pass(exchange, call_next, seq)
+            reply = await (self._pass(exchange, call_next, seq) if self._strict else call_next(exchange))
         except asyncio.CancelledError:
             self._record(outcome(call, "cancelled"))
             raise
@@ -153,11 +153,11 @@ class AuditLog:
         await asyncio.to_thread(self._book.close())
 
     async def _pass(self, exchange: Exchange, call_next: Handler, seq: int) -> Reply:
-        if self._strict:
-            try:
-                await self._book.durable(seq)
-            except OSError as problem:
-                return _unrecorded(exchange, problem)
+        """Strict: the disk first."""
+        try:
+            await self._book.durable(seq)
+        except OSError as problem:
+            return _unrecorded(exchange, problem)
         return await call_next(exchange)
 
     def _record(self, outcome: Outcome) -> None:

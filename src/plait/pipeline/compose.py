@@ -26,11 +26,10 @@ class Stage(enum.IntEnum):
 
 @runtime_checkable
 class Hiding(Protocol):
-    """A layer that hides things: what it hides is neither listed, found nor suggested."""
+    """A layer that hides things: what it hides is neither listed, found nor suggested.
 
-    @property
-    def hides(self) -> bool:
-        """Is there anything that it hides from anybody?"""
+    One that says `hides = False` hides nothing from anybody, and is not asked.
+    """
 
     def visible(self, caller: Caller, subject: Subject) -> bool: ...
 

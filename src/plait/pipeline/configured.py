@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Collection, Container, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,11 +23,14 @@ if TYPE_CHECKING:
     from plait.pipeline.commands import CommandPolicy
 
 
-def make_audit(settings: Settings, environ: Mapping[str, str]) -> AuditLog | None:
+def make_audit(
+    settings: Settings, environ: Mapping[str, str], secrets_of: Callable[[str], Collection[str]]
+) -> AuditLog | None:
+    """`secrets_of`: from a tool's exposed name to its parameters that are secret."""
     if settings.audit.mode == "off":
         return None
     folder = Path(settings.audit.dir) if settings.audit.dir else audit_folder(environ)
-    return AuditLog(folder, settings.audit.mode)
+    return AuditLog(folder, settings.audit.mode, secret_parameters=secrets_of)
 
 
 def make_guards(
@@ -36,7 +39,8 @@ def make_guards(
     """`builtin`: are our own tools served? `untouched`: the prefixes of servers whose text is left as it
     is; `reader`: the tool that reads what was cut."""
     results = settings.results
-    guards: list[Layer] = [PermissionFilter(rules=make_rules(settings))]
+    rules = make_rules(settings)
+    guards: list[Layer] = [PermissionFilter(rules=rules)] if rules else []
     if builtin or settings.policy.commands is not None or settings.policy.urls is not None:
         guards.append(_security(settings))
     guards.append(

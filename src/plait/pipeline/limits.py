@@ -61,7 +61,10 @@ class ResultGuard:
         """`per_tool` by exposed names; `untouched` are servers whose text is left as it is; `reader` is
         the exposed name of the tool that reads what was kept, where there is one."""
         self._max_bytes = max_bytes
-        self._per_tool = per_tool or {}
+        self._per_tool = dict(per_tool or {})
+        if reader:
+            # A page of what was cut must not be cut again, however small results have to be.
+            self._per_tool[reader] = max(self._per_tool.get(reader, max_bytes), MAX_TOOL_RESULT_BYTES)
         self._store = store
         self._sanitise = sanitise
         self._untouched = untouched

@@ -35,8 +35,10 @@ class PermissionFilter:
         return self.rules.visible(subject, caller.identity)
 
     async def __call__(self, exchange: Exchange, call_next: Handler) -> Reply:
-        if not self.rules or exchange.destination is None:
+        if not self.rules:
             return await call_next(exchange)
+        if exchange.destination is None:
+            return self._noted(exchange, await call_next(exchange))
         arguments: Mapping[str, object] = {}
         if self.rules.conditional and "arguments" in exchange.params:
             try:
@@ -49,6 +51,14 @@ class PermissionFilter:
         if decision.allowed:
             return await call_next(exchange)
         return _denied(exchange, Verdict("denied", decision.rule, decision.reason))
+
+    def _noted(self, exchange: Exchange, reply: Reply) -> Reply:
+        """The answer is that of an unknown name; the record says that this one would have been hidden."""
+        left, _, right = exchange.address.partition("__")
+        named = Subject(exchange.address, right or left, left if right else "")
+        if exchange.address and not self.rules.visible(named, exchange.caller.identity):
+            reply.verdict = HIDDEN
+        return reply
 
 
 def _denied(exchange: Exchange, verdict: Verdict) -> Reply:

@@ -47,6 +47,16 @@ class Resolver:
         self._sees = sees
         self._aliases: dict[Kind, Aliases] = {}
 
+    def resolve_at_once(self, exchange: Exchange) -> bool:
+        """The common case: a tool by its exposed name. Is it one?"""
+        if exchange.method != "tools/call":
+            return False
+        route = self._mounted.catalog.tools.routes.get(exchange.address)
+        if route is None or (self._sees is not None and not self.visible(exchange.caller, route)):
+            return False
+        exchange.destination = route
+        return True
+
     async def resolve(self, exchange: Exchange) -> None:
         """Set the destination, and the address to the exposed name; or leave both as they are."""
         kind = NAMED.get(exchange.method)
@@ -147,7 +157,8 @@ def resolving(resolver: Resolver, handler: Handler) -> Handler:
     """The handler, given only requests whose destination is known as far as it can be."""
 
     async def resolved(exchange: Exchange) -> Reply:
-        await resolver.resolve(exchange)
+        if not resolver.resolve_at_once(exchange):
+            await resolver.resolve(exchange)
         return await handler(exchange)
 
     return resolved

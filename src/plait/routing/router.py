@@ -60,7 +60,7 @@ class Router:
         }
 
     async def __call__(self, exchange: Exchange) -> Reply:
-        if exchange.destination is None:
+        if exchange.destination is None and not self.resolver.resolve_at_once(exchange):
             await self.resolver.resolve(exchange)
         if exchange.method == "tools/call":
             return await self._call_tool(exchange)
@@ -90,7 +90,12 @@ class Router:
         problem = _fill_arguments(exchange.params)
         if problem is not None:
             return refuse(INVALID_PARAMS, problem)
-        return await self._hand_over(route, exchange)
+        try:
+            return await route.upstream.request(
+                "tools/call", {**exchange.params, "name": route.native}, exchange
+            )
+        except UpstreamError as error:
+            return told("tools/call", route.server, error)
 
     def _unknown_tool(self, exchange: Exchange) -> Reply:
         """The words that help (decisions 2 and 5)."""

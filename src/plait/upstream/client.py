@@ -41,7 +41,7 @@ CALL_DEADLINE = 60.0
 class Call:
     """A request of ours on its way: who waits, and until when."""
 
-    __slots__ = ("exchange", "future", "id", "method", "on_progress", "timer")
+    __slots__ = ("deadline", "exchange", "future", "id", "method", "on_progress", "seconds")
 
     def __init__(
         self,
@@ -55,7 +55,8 @@ class Call:
         self.method = method
         self.exchange = exchange
         self.future = future
-        self.timer: asyncio.TimerHandle | None = None
+        self.seconds = 0.0
+        self.deadline = 0.0
 
     def settle(self, reply: Reply) -> None:
         if not self.future.done():
@@ -103,6 +104,7 @@ class McpClient:
         self._loop = asyncio.get_running_loop()
         self.name = name
         self.timeout = timeout
+        self._timer: asyncio.TimerHandle | None = None
         self.end: str | None = None
         """Why the connection is over; None while it lives."""
 
@@ -151,9 +153,6 @@ class McpClient:
             if call.future.done() and not call.future.cancelled():
                 call.future.exception()  # nobody else will look at it, and asyncio would complain
             raise
-        finally:
-            if call.timer is not None:
-                call.timer.cancel()
 
     def notify(self, method: str, params: Fields | None = None) -> None:
         self._transport.write(notification(method, params))
@@ -199,6 +198,8 @@ class McpClient:
         if self.end is not None:
             return
         self.end = reason
+        if self._timer is not None:
+            self._timer.cancel()
         for call in self._session.drain():
             call.fail(UpstreamUnavailable(f"server '{self.name}' stopped during {call.method}: {reason}"))
         self._listener.ended(reason)
@@ -227,9 +228,7 @@ class McpClient:
 
     def _advance(self, call: Call, params: Fields) -> None:
         """Progress: the deadline starts anew, and whoever asked for it gets it under their own token."""
-        if call.timer is not None:
-            call.timer.cancel()
-            self._arm(call, self.timeout)
+        self._arm(call, self.timeout)
         exchange = call.exchange
         if call.on_progress is not None:
             call.on_progress(params)
@@ -240,11 +239,32 @@ class McpClient:
     # ---- deadlines
 
     def _arm(self, call: Call, seconds: float) -> None:
-        call.timer = self._loop.call_later(seconds, self._expire, call, seconds)
+        """One timer looks after all calls, set to the first deadline: hardly any call comes to its own."""
+        call.seconds, call.deadline = seconds, self._loop.time() + seconds
+        if self._timer is None or self._timer.when() > call.deadline:
+            self._look_at(call.deadline)
 
-    def _expire(self, call: Call, seconds: float) -> None:
+    def _look_at(self, when: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_at(when, self._look)
+
+    def _look(self) -> None:
+        """End the calls that are past their deadline, and look again at the next one's."""
+        self._timer = None
+        now = self._loop.time()
+        for call in self._session.waiting():
+            if call.deadline <= now:
+                self._expire(call)
+        deadlines = [call.deadline for call in self._session.waiting()]
+        if deadlines and self._timer is None:
+            self._look_at(min(deadlines))
+
+    def _expire(self, call: Call) -> None:
         self._withdraw(call, "deadline")
-        call.fail(UpstreamTimeout(f"server '{self.name}' did not answer {call.method} within {seconds:g} s"))
+        call.fail(
+            UpstreamTimeout(f"server '{self.name}' did not answer {call.method} within {call.seconds:g} s")
+        )
         stuck = self._transport.stuck
         if stuck is not None:
             # Such a server answers nobody any more: end it, so that it is started anew. It counts as

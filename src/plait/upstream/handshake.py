@@ -4,7 +4,7 @@ from typing import Self
 
 from msgspec.json import decode
 
-from plait.session.exchange import Exchange, Reply
+from plait.session.exchange import Exchange
 from plait.session.negotiation import Greeting, fields_of, hello, read_greeting
 from plait.upstream.base import Transport
 from plait.upstream.client import Listener, McpClient, unwrap
@@ -26,6 +26,8 @@ class McpSession:
         self.warning = warning
         """What was odd about the handshake, if anything."""
         self._info = greeting.info
+        self.request = client.request
+        """Not a method around it: every call goes through here."""
 
     @classmethod
     async def connect(
@@ -93,9 +95,6 @@ class McpSession:
 
     def supports_resources(self) -> bool:
         return self.supports("resources")
-
-    async def request(self, method: str, params: Fields | None, exchange: Exchange | None = None) -> Reply:
-        return await self.client.request(method, params, exchange)
 
     def notify(self, method: str, params: Fields | None = None) -> None:
         self.client.notify(method, params)
