@@ -5,19 +5,29 @@ other side for one message. Joined, a burst of calls costs one system call here 
 """
 
 import asyncio
+from collections.abc import Callable
 
 
 class Outbox:
-    """Lines on their way to one transport."""
+    """Lines on their way to one transport.
 
-    def __init__(self, transport: asyncio.WriteTransport) -> None:
+    `alone` says whether no other message can be expected in this turn: then waiting for company would
+    only be a wait.
+    """
+
+    def __init__(self, transport: asyncio.WriteTransport, alone: Callable[[], bool]) -> None:
         self._transport = transport
+        self._alone = alone
         self._loop = asyncio.get_running_loop()
         self._lines: list[bytes] = []
         self._size = 0
 
     def write(self, line: bytes) -> None:
         if not self._lines:
+            if self._alone():
+                if not self._transport.is_closing():
+                    self._transport.write(line)
+                return
             self._loop.call_soon(self.flush)
         self._lines.append(line)
         self._size += len(line)

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import gc
 import os
 import signal
 
@@ -42,6 +43,7 @@ async def _serve(config: Config | None, input_fd: int, output_fd: int) -> None:
         client = StdioClient(input_fd, output_fd)
         await client.open_output()
         connection = compositor.connect(client)
+        _calm_the_collector()
         stop = _on_signals()
         reading = asyncio.get_running_loop().create_task(client.serve(connection))
         try:
@@ -52,6 +54,12 @@ async def _serve(config: Config | None, input_fd: int, output_fd: int) -> None:
             reading.cancel()
         await compositor.disconnect(connection)
         await client.aclose()
+
+
+def _calm_the_collector() -> None:
+    """What is there now stays; what calls leave behind is almost never a cycle. Look rarely."""
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 50)
 
 
 async def _last_answers(connection: Connection, client: StdioClient, stop: "asyncio.Future[None]") -> None:

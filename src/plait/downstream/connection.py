@@ -135,6 +135,10 @@ class Connection:
         if data is not None:
             self._writer.write(data)
 
+    def alone(self) -> bool:
+        """Does at most one request run? Then nothing else is about to be written."""
+        return len(self._running) <= 1
+
     # ---- what we say to it (it is the Caller of its exchanges)
 
     @property

@@ -4,6 +4,7 @@ import asyncio
 import os
 import socket
 import stat
+from collections.abc import Callable
 from typing import cast
 
 from plait.downstream.connection import Connection
@@ -25,6 +26,7 @@ class StdioClient:
         self._output_fd = output_fd
         self._output: asyncio.WriteTransport | None = None
         self._outbox: Outbox | None = None
+        self._alone: Callable[[], bool] = lambda: True
         self._reader: asyncio.ReadTransport | None = None
         self._both: _Both | None = None
         loop = asyncio.get_running_loop()
@@ -47,7 +49,7 @@ class StdioClient:
 
     def _use(self, output: asyncio.WriteTransport) -> None:
         output.set_write_buffer_limits(high=HIGH_WATER)
-        self._output, self._outbox = output, Outbox(output)
+        self._output, self._outbox = output, Outbox(output, lambda: self._alone())
 
     async def _open_socket(self) -> None:
         """Both descriptors are one socket, as inetd and socat have it: one transport for both ways."""
@@ -61,6 +63,7 @@ class StdioClient:
     async def serve(self, connection: Connection) -> None:
         """Read until the end of input."""
         listener = _Input(self, connection)
+        self._alone = connection.alone
         if self._both is not None and self._reader is not None:
             self._both.attach(listener)
             self._reader.resume_reading()

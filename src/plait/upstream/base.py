@@ -51,6 +51,9 @@ class Receiver(Protocol):
     def closed(self, reason: str) -> None:
         """Nothing more will arrive. Said once."""
 
+    def alone(self) -> bool:
+        """Is at most one request on its way? Then nothing else is about to be written."""
+
 
 class Transport(Protocol):
     """Carries messages to one server and back. Opened once, closed once."""

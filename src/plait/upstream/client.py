@@ -204,6 +204,9 @@ class McpClient:
             call.fail(UpstreamUnavailable(f"server '{self.name}' stopped during {call.method}: {reason}"))
         self._listener.ended(reason)
 
+    def alone(self) -> bool:
+        return len(self._session) <= 1
+
     def _do(self, effect: CallingEffect[Call]) -> None:
         match effect:
             case Send(data=data):

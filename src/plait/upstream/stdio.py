@@ -70,7 +70,7 @@ class StdioTransport:
         # The writer first: a server that answers at once must find it.
         transport, _ = await loop.connect_write_pipe(lambda: _Stdin(self), stdin)
         self._stdin = transport
-        self._outbox = Outbox(transport)
+        self._outbox = Outbox(transport, receiver.alone)
         self._stdin.set_write_buffer_limits(high=HIGH_WATER)
         ended = loop.create_future()
         reader, self._stdout = await loop.connect_read_pipe(
