@@ -48,6 +48,7 @@ def all_subjects(workspace: Path) -> dict[str, Subject]:
     subjects = [
         direct(),
         plait(workspace, "plait", ["a", "b"]),
+        plait(workspace, "plait-audit", ["a", "b"], audit=True),
         plait(workspace, "plait-50", [f"m{number:02}" for number in range(50)]),
         sdk_gateway(two),
         fastmcp_gateway(two),
@@ -56,11 +57,14 @@ def all_subjects(workspace: Path) -> dict[str, Subject]:
     return {subject.name: subject for subject in subjects}
 
 
-def write_configuration(file: Path, prefixes: list[str], *arguments: str) -> Path:
+def write_configuration(
+    file: Path, prefixes: list[str], *arguments: str, plait: dict[str, object] | None = None
+) -> Path:
     """A `mcpServers` file that starts one echo server per prefix."""
     command, *rest = ECHO_SERVER
     servers = {prefix: {"command": command, "args": [*rest, *arguments]} for prefix in prefixes}
-    file.write_text(json.dumps({"mcpServers": servers}, indent=2))
+    ours = {} if plait is None else {"plait": plait}
+    file.write_text(json.dumps({"mcpServers": servers, **ours}, indent=2))
     return file
 
 
@@ -69,15 +73,21 @@ def direct() -> Subject:
     return Subject("direct", "the server alone", "", ECHO_SERVER, "echo")
 
 
-def plait(workspace: Path, name: str, prefixes: list[str]) -> Subject:
-    """Our gateway as a user starts it; the last server is called."""
+def plait(workspace: Path, name: str, prefixes: list[str], *, audit: bool = False) -> Subject:
+    """Our gateway with its guards; the last server is called.
+
+    The audit, which writes two chained records to the disk for every call, is a row of its own: it is
+    the one guard whose price is worth knowing apart.
+    """
+    kept: dict[str, object] = {"dir": str(workspace / "audit")} if audit else {"mode": "off"}
 
     def command(file: Path, *arguments: str) -> list[str]:
-        return [str(PLAIT), "mcp-server", "-c", str(write_configuration(file, prefixes, *arguments))]
+        written = write_configuration(file, prefixes, *arguments, plait={"audit": kept})
+        return [str(PLAIT), "mcp-server", "-c", str(written)]
 
     return Subject(
         name,
-        f"plait, {len(prefixes)} servers",
+        f"plait, {len(prefixes)} servers{', with its audit' if audit else ''}",
         installed("plait"),
         command(workspace / f"{name}.json"),
         f"{prefixes[-1]}__echo",
