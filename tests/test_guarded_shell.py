@@ -93,7 +93,7 @@ async def test_middleware_filter_tools_applied() -> None:
     assert "builtin__read_file" in names(answers[1])
 
 
-@pytest.mark.requirement("S0-18", "S0-T21", "S1-049", "S1-E8")
+@pytest.mark.requirement("S0-18", "S0-T21", "S1-049", "S1-E8", "K-02")
 async def test_middleware_before_call_can_reject() -> None:
     tools = Tools()
     answers = await converse(
@@ -267,7 +267,7 @@ async def test_guards_sort_themselves_and_the_audit_sees_denials() -> None:
     assert not any("secret-value" in record for record in records)
 
 
-@pytest.mark.requirement("S0-12", "S1-040")
+@pytest.mark.requirement("S0-12", "S1-040", "S1-D8")
 async def test_the_shell_serves_a_socket_as_well() -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await McpServerShell(Tools().provider()).run(reader, writer)

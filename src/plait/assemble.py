@@ -30,6 +30,7 @@ from plait.providers.provider import ToolProvider
 from plait.providers.results import PREFIX, ResultsOpener
 from plait.routing.catalog import Route
 from plait.routing.naming import InvalidPrefix, MountPrefix
+from plait.upstream.inprocess import InProcessOpener, lowlevel_of
 from plait.upstream.opening import Opener, StdioOpener
 from plait.upstream.stderr import StderrLog
 
@@ -151,13 +152,21 @@ def _opener(
         case StdioServer():
             return StdioOpener(server, compositor.settings, environ, compositor.guardian, StderrLog())
         case PythonServer():
-            return ProviderOpener(load_provider(server.module, server.where), server.settings.timeout)
+            return _python_opener(server)
         case HttpServer():
             raise Unmountable(f"'{server.name}' is an HTTP server, and plait speaks stdio only so far")
 
 
-def load_provider(place: str, where: Where | None = None) -> ToolProvider:
-    """The object at `package.module:name`; a class or a function without parameters is called for it.
+def _python_opener(server: PythonServer) -> Opener:
+    found = load_provider(server.module, server.where)
+    if _is_provider(found):
+        return ProviderOpener(found, server.settings.timeout)
+    return InProcessOpener(found, server.name, server.settings)
+
+
+def load_provider(place: str, where: Where | None = None) -> object:
+    """The provider, or MCP server object, at `package.module:name`; a class or a function without
+    parameters is called for it.
 
     `where` is the place in the file that names it: modules beside that file are found too.
     """
@@ -165,7 +174,7 @@ def load_provider(place: str, where: Where | None = None) -> ToolProvider:
     module_name, _, name = place.partition(":")
     try:
         made = _made(getattr(importlib.import_module(module_name), name))
-        if _is_provider(made):
+        if _is_provider(made) or lowlevel_of(made) is not None:
             return made
     except ModuleNotFoundError as problem:
         looked = ", ".join(("the installed packages", *folders))
@@ -173,7 +182,7 @@ def load_provider(place: str, where: Where | None = None) -> ToolProvider:
     except (Exception, SystemExit) as problem:  # whatever somebody's module does, the rest is served
         _log.debug("loading %s failed", place, exc_info=True)
         raise Unmountable(f"cannot load {place}: {type(problem).__name__}: {problem}") from problem
-    wanted = "a ToolProvider (namespace, list_tools, call_tool)"
+    wanted = "a ToolProvider (namespace, list_tools, call_tool) or a server object of fastmcp or mcp"
     raise Unmountable(f"{place} is not {wanted}, but of type {type(made).__name__}")
 
 

@@ -61,6 +61,7 @@ def test_list_groups_signatures_by_server(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.requirement("S1-R4", "S1-E2")
 def test_list_as_json_has_tools_and_the_state_of_every_server(tmp_path: Path) -> None:
     config = write_config(tmp_path / "c.json", {"one": SERVER, "bad": {"command": "no-such-program"}})
     done = plait("list", "-c", str(config), "--json", cwd=tmp_path)

@@ -148,9 +148,9 @@ async def test_a_servers_own_settings_hold_for_it_too(project: Path, elsewhere: 
         ("tools:nothing_like_it", "AttributeError: module 'tools' has no attribute 'nothing_like_it'"),
         (
             "odd:number",
-            "odd:number is not a ToolProvider (namespace, list_tools, call_tool), but of type int",
+            "or a server object of fastmcp or mcp, but of type int",
         ),
-        ("odd:nothing", "call_tool), but of type NoneType"),
+        ("odd:nothing", "of fastmcp or mcp, but of type NoneType"),
         ("odd:Needy", "TypeError: Needy.__init__() missing 1 required positional argument: 'what'"),
         ("odd:fails", "RuntimeError: no database"),
         ("odd:later", "an async function makes no provider here; write a plain one"),

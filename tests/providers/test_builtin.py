@@ -30,7 +30,7 @@ def test_namespace_returns_builtin() -> None:
     assert PROVIDER.namespace == "builtin"
 
 
-@pytest.mark.requirement("S2-T02", "S1-T7.2", "S2-06", "S1-AC13")
+@pytest.mark.requirement("S2-T02", "S1-T7.2", "S2-05", "S2-06", "S0-24", "S1-AC13")
 async def test_list_tools_returns_registered_tools() -> None:
     assert await PROVIDER.list_tools() == TOOLS
 

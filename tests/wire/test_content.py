@@ -10,7 +10,7 @@ def text(content: str) -> dict[str, object]:
     return {"type": "text", "text": content}
 
 
-@pytest.mark.requirement("S1-T5.1", "S1-034")
+@pytest.mark.requirement("S1-T5.1", "S1-034", "S1-004")
 def test_one_text_block_is_the_output() -> None:
     assert extract_tool_result({"content": [text("hello")]}) == {"output": "hello"}
 

@@ -69,7 +69,7 @@ def test_a_long_line_in_many_chunks_costs_no_more_than_its_length() -> None:
     assert len(line) == 2_000_000
 
 
-@pytest.mark.requirement("S1-T1.1")
+@pytest.mark.requirement("S1-T1.1", "S1-003")
 def test_a_message_on_a_pipe_is_one_line() -> None:
     pretty = json.dumps({"a": [1, {"b": "c\nd"}]}, indent=2).replace("\n", "\r\n").encode()
     line = as_line(pretty)
