@@ -92,11 +92,14 @@ async def assembled(config: Config | None, environ: Mapping[str, str]) -> AsyncI
             Compositor(settings, guards if audit is None else [audit, *guards])
         )
         secrets.routes = lambda: compositor.registry.catalog.tools.routes
-        results = ResultsOpener(store, tool=settings.results.tool)
-        compositor.mount(MountPrefix(PREFIX), results, "results", ServerSettings(), pinned=True)
         if builtin:
             await _mount_builtin(compositor, environ, stack)
-        yield Assembly(compositor, guards, _mount_all(compositor, config, environ))
+        complaints = _mount_all(compositor, config, environ)
+        # Ours comes last: what somebody mounted is listed first.
+        results = ResultsOpener(store, tool=settings.results.tool)
+        with contextlib.suppress(AlreadyMounted):
+            compositor.mount(MountPrefix(PREFIX), results, "results", ServerSettings(), pinned=True)
+        yield Assembly(compositor, guards, complaints)
 
 
 def _untouched(config: Config | None) -> set[str]:

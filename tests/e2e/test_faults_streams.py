@@ -49,7 +49,7 @@ async def test_a_line_that_is_too_long_fails_its_call_within_bounded_memory(
 
 
 async def test_a_line_just_below_the_limit_passes_whole(tmp_path: Path) -> None:
-    async with Stage(tmp_path) as stage:
+    async with Stage(tmp_path, plait={"results": {"maxBytes": 16 * MEBIBYTE}}) as stage:
         answer = await stage.expect_the_same_process("long_line", {"megabytes": 15})
         assert text_of(answer) == "x" * 15 * MEBIBYTE
 

@@ -216,7 +216,9 @@ async def test_it_has_no_descriptor_but_the_three_standard_ones(guardian: Guardi
 @linux_only
 async def test_it_ignores_and_blocks_no_signal(guardian: Guardian) -> None:
     child = await guardian.spawn(["grep", "-E", "^Sig(Ign|Blk)", "/proc/self/status"], PATH)
-    assert {int(line.split()[1], 16) for line in (await output_of(child)).splitlines()} == {0}
+    masks = [int(line.split()[1], 16) for line in (await output_of(child)).splitlines()]
+    # 32 and 33 belong to the C library itself; nobody can send them, and some launchers leave them ignored.
+    assert [mask & ~(0b11 << 31) for mask in masks] == [0, 0]
 
 
 @linux_only

@@ -4,14 +4,11 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from plait.downstream.connection import Connection, Writer
-from plait.upstream.base import Receiver
+from plait.upstream.base import Immediate, Receiver
 
 
-class MemoryTransport:
+class MemoryTransport(Immediate):
     """Carries the messages of an McpClient to a connection of ours, and back."""
-
-    lagging = False
-    stuck: str | None = None
 
     def __init__(
         self,
@@ -21,7 +18,6 @@ class MemoryTransport:
         self._connect = connect
         self._disconnect = disconnect
         self._connection: Connection | None = None
-        self._receiver: Receiver | None = None
 
     async def open(self, receiver: Receiver) -> None:
         self._receiver = receiver
@@ -30,15 +26,6 @@ class MemoryTransport:
     def write(self, message: bytes) -> None:
         if self._connection is not None:
             self._connection.receive(message)
-
-    def drained(self) -> "asyncio.Future[None]":
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        done.set_result(None)
-        return done
-
-    def abort(self, reason: str) -> None:
-        if self._receiver is not None:
-            self._receiver.closed(reason)
 
     async def aclose(self) -> None:
         connection, self._connection = self._connection, None

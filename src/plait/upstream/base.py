@@ -78,3 +78,20 @@ class Transport(Protocol):
         """End a server that cannot be talked to any more; `closed` follows."""
 
     async def aclose(self) -> None: ...
+
+
+class Immediate:
+    """What transports without a pipe have in common: whatever is written is taken at once."""
+
+    lagging = False
+    stuck: str | None = None
+    _receiver: Receiver | None = None
+
+    def drained(self) -> asyncio.Future[None]:
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        done.set_result(None)
+        return done
+
+    def abort(self, reason: str) -> None:
+        if self._receiver is not None:
+            self._receiver.closed(reason)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from plait.config.model import ServerSettings
 from plait.errors import UpstreamUnavailable
 from plait.tasks import TaskSet
-from plait.upstream.base import Link, Receiver
+from plait.upstream.base import Immediate, Link, Receiver
 from plait.upstream.client import Listener, McpClient
 from plait.upstream.handshake import McpSession
 from plait.upstream.opening import Behalf
@@ -41,17 +41,13 @@ def lowlevel_of(server: object) -> "Server[object] | None":
     return None
 
 
-class InProcessTransport:
+class InProcessTransport(Immediate):
     """Carries messages to a server object and back. Its lifespan begins and ends with it."""
-
-    lagging = False
-    stuck: str | None = None
 
     def __init__(self, server: object) -> None:
         self._server = server
         self._outgoing: asyncio.Queue[bytes] = asyncio.Queue()
         self._tasks = TaskSet()
-        self._receiver: Receiver | None = None
 
     async def open(self, receiver: Receiver) -> None:
         if lowlevel_of(self._server) is None:
@@ -108,15 +104,6 @@ class InProcessTransport:
 
     def write(self, message: bytes) -> None:
         self._outgoing.put_nowait(message)
-
-    def drained(self) -> "asyncio.Future[None]":
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        done.set_result(None)
-        return done
-
-    def abort(self, reason: str) -> None:
-        if self._receiver is not None:
-            self._receiver.closed(reason)
 
     async def aclose(self) -> None:
         """Its cleaning up is waited for, also by somebody who is being cancelled, but not for ever."""

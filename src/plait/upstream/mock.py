@@ -6,25 +6,22 @@ from collections.abc import Iterable, Mapping
 from msgspec import UNSET
 from msgspec.json import decode
 
-from plait.upstream.base import Receiver
+from plait.upstream.base import Immediate, Receiver
 from plait.wire.address import as_raw
 from plait.wire.envelope import failure, open_envelope, result
 
 
-class MockTransport:
+class MockTransport(Immediate):
     """Give it the results of the requests to come, in order; an UpstreamRefused-like error is a mapping
     with an `error` key: `MockTransport([{"tools": []}, {"error": {"code": -1, "message": "no"}}])`.
     """
 
     def __init__(self, replies: Iterable[Mapping[str, object]] = ()) -> None:
         self._replies = list(replies)
-        self._receiver: Receiver | None = None
         self.requests: list[dict[str, object]] = []
         """Every request that was sent, decoded."""
         self.notifications: list[dict[str, object]] = []
         """Every notification that was sent, decoded."""
-        self.lagging = False
-        self.stuck: str | None = None
 
     @property
     def sent(self) -> list[str]:
@@ -56,15 +53,6 @@ class MockTransport:
         raw = bytes(id)  # type: ignore[call-overload]
         line = failure(raw, as_raw(reply["error"])) if "error" in reply else result(raw, as_raw(reply))
         asyncio.get_running_loop().call_soon(self._receiver.received, line)
-
-    def drained(self) -> "asyncio.Future[None]":
-        done = asyncio.get_running_loop().create_future()
-        done.set_result(None)
-        return done
-
-    def abort(self, reason: str) -> None:
-        if self._receiver is not None:
-            self._receiver.closed(reason)
 
     async def aclose(self) -> None:
         self.abort("closed")
