@@ -238,6 +238,41 @@ async def test_a_policy_can_be_narrowed_and_widened_by_name() -> None:
     assert is_error(answers[3])
 
 
+class Declaring:
+    """A provider whose schemas say what their parameters are."""
+
+    namespace = "own"
+
+    def __init__(self) -> None:
+        self.ran: list[object] = []
+
+    async def list_tools(self) -> list[ToolDefinition]:
+        def schema(name: str, kind: str) -> dict[str, object]:
+            return {"type": "object", "properties": {name: {"type": "string", "x-plait-policy": kind}}}
+
+        return [
+            ToolDefinition("more", input_schema=schema("line", "command")),
+            ToolDefinition("less", input_schema=schema("command", "none")),
+        ]
+
+    async def call_tool(self, name: str, arguments: dict[str, object]) -> CallToolResult:
+        self.ran.append(arguments)
+        return CallToolResult.text("ran")
+
+
+async def test_a_servers_schema_can_put_more_under_a_policy_and_take_nothing_out() -> None:
+    provider = Declaring()
+    answers = await converse(
+        provider,
+        call("own__more", {"line": "rm -rf /"}),
+        call("own__less", {"command": "rm -rf /"}, id=3),
+        middleware=[SecurityGuard(CommandPolicy())],
+    )
+    assert is_error(answers[2])
+    assert is_error(answers[3])
+    assert provider.ran == []
+
+
 @pytest.mark.requirement("S1-T7.11", "S1-T7.21", "S1-024", "S1-047")
 async def test_results_are_truncated_end_to_end() -> None:
     answers = await converse(

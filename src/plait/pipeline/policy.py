@@ -2,8 +2,8 @@
 
 A policy is bound to parameters, never chosen by a tool's name: whoever writes a tool names it. By
 default a policy covers, on every server, the parameters that are called as below, at any depth; a
-configuration or the tool's own schema (`"x-plait-policy": "command" | "url" | "none"`) can say more or
-less. It is a guard rail: what a server really does with an argument only its own sandbox can bound.
+configuration can say more or less, and the tool's own schema (`"x-plait-policy": "command" | "url"`)
+more. It is a guard rail: what a server really does with an argument only its own sandbox can bound.
 """
 
 from __future__ import annotations
@@ -81,7 +81,9 @@ class SecurityGuard:
             arguments = decode(exchange.params.get("arguments", b"{}"), type=dict[str, object] | None) or {}
         except (MsgspecError, RecursionError):
             return refuse(INVALID_PARAMS, "the 'arguments' of tools/call must be an object")
-        judging = _Judging(self, exchange.address, covered, {**COVERED, **destination.declared()})
+        # A server may name more of its parameters; what a user covers it cannot take out again.
+        declared = {name: kind for name, kind in destination.declared().items() if kind in ("command", "url")}
+        judging = _Judging(self, exchange.address, covered, {**COVERED, **declared})
         try:
             exchange.params["arguments"] = as_raw(await judging.fields(arguments, "", 0))
         except Denied as denied:

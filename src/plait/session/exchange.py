@@ -69,7 +69,7 @@ class Destination(Protocol):
         """What a tool promises of its structured content, unread."""
 
     def declared(self) -> dict[str, str]:
-        """What the tool's own schema says of its parameters: name → `command`, `url` or `none`."""
+        """What the tool's own schema says of its parameters: name → `command` or `url`."""
 
 
 class Exchange(Struct, gc=False):
