@@ -22,7 +22,6 @@ from plait.routing.resolver import Sees, resolving
 from plait.routing.router import Router
 from plait.routing.welcome import welcome
 from plait.session.exchange import Handler
-from plait.tasks import TaskSet
 from plait.upstream.opening import Opener
 from plait.upstream.process import Guardian
 from plait.wire.envelope import Fields
@@ -78,14 +77,12 @@ class Compositor:
         self.resolver = router.resolver
         self.handler: Handler = resolving(self.resolver, compose(layers, router))
         self._connections: set[Connection] = set()
-        self._tasks = TaskSet()
         return self
 
     async def __aexit__(self, *exc: object) -> None:
         self.state = CompositorState.CLOSED
         for connection in tuple(self._connections):
             await connection.aclose()
-        await self._tasks.aclose()
         try:
             await self.registry.aclose()
         finally:
