@@ -213,6 +213,27 @@ async def test_a_call_that_is_not_answered_in_time_gives_its_place_on() -> None:
         assert answered(client) == [10, 11]
 
 
+@jumping
+async def test_a_call_waits_for_its_place_no_longer_than_a_call_may_take() -> None:
+    server = Slow("slow")
+    settings = ServerSettings(concurrency=1, queue=5, timeout=5)
+    async with compositor() as made:
+        made.mount(MountPrefix(server.name), server, server.name, settings)
+        async with RawClient(made) as client:
+            client.initialize()
+            await quiet()
+            await call(client, 10, 11)
+            await asyncio.sleep(6)
+            assert "no place for this call within 5 s" in failure(client, 11)
+            server.finish(10)
+            await client.answered()
+            await call(client, 12)
+            assert server.got == [10, 12], "the place is free again, and nobody took it twice"
+            server.finish(12)
+            await client.answered()
+            assert answered(client) == [11, 10, 12]
+
+
 # ---- a server that ends
 
 

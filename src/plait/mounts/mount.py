@@ -196,11 +196,22 @@ class Mount(Listener):
         if turnstile.inside < turnstile.places:
             turnstile.inside += 1
         else:
-            await turnstile.wait()
+            await self._turn(turnstile)
         try:
             return await link.request(method, params, exchange)
         finally:
             turnstile.leave()
+
+    async def _turn(self, turnstile: Turnstile) -> None:
+        """Wait for a place, but no longer than a call may take: whoever waits gets its answer too."""
+        try:
+            async with asyncio.timeout(self.settings.timeout):
+                await turnstile.wait()
+        except TimeoutError:
+            seconds = f"{self.settings.timeout:g} s"
+            raise UpstreamTimeout(
+                f"server '{self.name}' had no place for this call within {seconds}"
+            ) from None
 
     @property
     def retry_in(self) -> float | None:
