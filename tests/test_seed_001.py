@@ -5,7 +5,8 @@ import pytest
 from clients import RawClient, compositor, error_of, result_of
 from fakes import Message, words
 from plait.errors import ExecutionFailed
-from plait.providers.tools.echo import EchoProvider
+from plait.providers.function import FunctionProvider
+from plait.providers.tools.echo import echo
 from plait.wire.tools import CallToolResult, ToolDefinition
 
 
@@ -22,7 +23,7 @@ class Failing:
 async def talk(*requests: tuple[str, Message]) -> list[Message]:
     """The answers to these requests, whose ids are 1, 2 …, in that order."""
     async with compositor() as made, RawClient(made) as client:
-        made.mount_provider(EchoProvider())
+        made.mount_provider(FunctionProvider("builtin", [echo]))
         made.mount_provider(Failing())
         for id, (method, params) in enumerate(requests, 1):
             client.say(method, id, **params)

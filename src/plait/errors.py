@@ -11,6 +11,7 @@ PlaitError
 │   ├── UpstreamTimeout       no answer within the deadline
 │   ├── UpstreamBroken        it answered, but not in JSON-RPC
 │   └── UpstreamRefused       it answered with a JSON-RPC error: code, message, data
+├── OutboundError             a request of our own over HTTP failed; its tree is in outbound/faults.py
 └── ToolError                 a tool could not do what it was asked
     ├── NotFound              there is no such tool, namespace or resource
     ├── ExecutionFailed       it ran and failed

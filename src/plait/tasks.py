@@ -27,11 +27,6 @@ class TaskSet:
     def __len__(self) -> int:
         return len(self._tasks)
 
-    async def finish(self, seconds: float) -> None:
-        """Wait for those that are running, but not longer than this."""
-        if self._tasks:
-            await asyncio.wait(tuple(self._tasks), timeout=seconds)
-
     async def aclose(self) -> None:
         """Cancel what is running and see it end."""
         tasks = tuple(self._tasks)
