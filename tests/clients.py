@@ -7,18 +7,21 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Self
 
 from msgspec.json import decode
+from msgspec.structs import replace
 
 from fakes import FakeServer, Held, Message
 from plait.compositor import Compositor
-from plait.config.model import ServerSettings, Settings
+from plait.config.model import Settings
 from plait.routing.naming import MountPrefix
-from plait.session.exchange import Reply
+from plait.session.exchange import Exchange, Reply
 from plait.upstream.client import Listener
 from plait.upstream.handshake import McpSession
 from plait.wire.address import as_raw
 from plait.wire.envelope import Fields, encode
 from plait.wire.spec import LATEST_HANDSHAKE
 
+ALONE = Settings(resource_tools=False, meta_resources=False)
+"""Nothing is mounted but what the test mounts."""
 PATIENCE = 30.0
 """Seconds that any single wait of a test may take."""
 
@@ -29,9 +32,11 @@ async def compositor(*servers: FakeServer, settings: Settings | None = None) -> 
     bugs = _Bugs()
     logging.getLogger("plait").addHandler(bugs)
     try:
-        async with Compositor(settings) as made:
+        async with Compositor(
+            replace(settings or Settings(), resource_tools=False, meta_resources=False)
+        ) as made:
             for server in servers:
-                made.mount(MountPrefix(server.name), server, server.name, ServerSettings())
+                await made.mount(MountPrefix(server.name), server, wait=False)
             yield made
     finally:
         logging.getLogger("plait").removeHandler(bugs)
@@ -104,7 +109,14 @@ class Client(Listener):
     def heard(self, method: str, params: Fields) -> None:
         self.notes.append((method, {key: decode(value) for key, value in params.items()}))
 
-    def consulted(self, id: bytes, method: str, params: Fields, answer: Callable[[Reply], None]) -> None:
+    def consulted(
+        self,
+        id: bytes,
+        method: str,
+        params: Fields,
+        answer: Callable[[Reply], None],
+        exchange: Exchange | None = None,
+    ) -> None:
         self.asked.append((method, {key: decode(value) for key, value in params.items()}))
         scripted = self.answers[method]
         if isinstance(scripted, Held):

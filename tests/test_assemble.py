@@ -1,4 +1,4 @@
-"""From a configuration to what is mounted: objects of somebody's own modules."""
+"""Find the provider or server object that a configuration names: objects of somebody's own modules."""
 
 import itertools
 import sys
@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from plait.assemble import Unmountable, load_provider
 from plait.config.problem import Where
+from plait.errors import Unmountable
+from plait.loading import load_provider
 
 _numbers = itertools.count()
 

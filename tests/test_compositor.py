@@ -4,14 +4,14 @@ import asyncio
 
 import pytest
 
-from clients import Client, RawClient, compositor
+from clients import ALONE, Client, RawClient, compositor
 from clock import jumping, now, quiet
 from fakes import FakeServer, Held, Message, words
 from plait.compositor import Compositor, CompositorState
-from plait.config.model import ServerSettings, Settings
-from plait.errors import LocalProtocolError, UpstreamUnavailable
-from plait.mounts.mount import MountState
-from plait.mounts.registry import AlreadyMounted
+from plait.config.model import Settings
+from plait.errors import AlreadyMounted, LifecycleError, UpstreamUnavailable
+from plait.mounts.mount import Mount
+from plait.mounts.state import MountState
 from plait.routing.naming import MountPrefix
 from plait.session.exchange import Exchange, Handler, Reply
 from plait.wire.content import text_result
@@ -26,11 +26,11 @@ async def test_it_is_created_then_active_then_closed_for_good() -> None:
     states = [made.state]
     async with made:
         states.append(made.state)
-        with pytest.raises(LocalProtocolError, match="entered once, and this one is active"):
+        with pytest.raises(LifecycleError, match="already in an active context manager"):
             await made.__aenter__()
     states.append(made.state)
     assert states == list(CompositorState)
-    with pytest.raises(LocalProtocolError, match="entered once, and this one is closed"):
+    with pytest.raises(LifecycleError, match="already closed"):
         await made.__aenter__()
     assert repr(made) == "<Compositor plait: closed>"
 
@@ -41,10 +41,11 @@ async def test_leaving_closes_every_mount_and_ends_every_call_also_when_the_body
     server = FakeServer("a", tools=["t"])
     server.answers["tools/call"] = lambda params: Held()
     made = Compositor()
+    mounts: list[Mount] = []
 
     async def fail() -> None:
         async with made:
-            made.mount(MountPrefix("a"), server, "a", ServerSettings())
+            mounts.append(await made.mount(MountPrefix("a"), server, wait=False))
             raw = await RawClient(made).__aenter__()
             raw.initialize()
             raw.say("tools/call", 2, name="a__t")
@@ -54,7 +55,8 @@ async def test_leaving_closes_every_mount_and_ends_every_call_also_when_the_body
     with pytest.raises(ZeroDivisionError):
         await fail()
     assert server.wire.closed
-    assert made.registry.mounts[0].state is MountState.CLOSED
+    assert mounts[0].state is MountState.CLOSED
+    assert made.registry.mounts == []
     assert len(server.told("notifications/cancelled")) == 1
 
 
@@ -77,7 +79,7 @@ async def test_it_tells_the_name_of_a_mounted_tool() -> None:
 async def test_a_prefix_is_mounted_once() -> None:
     async with compositor(FakeServer("a")) as made:
         with pytest.raises(AlreadyMounted):
-            made.mount(MountPrefix("a"), FakeServer("a"), "again", ServerSettings())
+            await made.mount(MountPrefix("a"), FakeServer("a"), name="again", wait=False)
 
 
 @jumping
@@ -95,8 +97,8 @@ async def test_layers_stand_around_every_request_the_first_outermost() -> None:
         return await call_next(exchange)
 
     server = FakeServer("a", tools=["t", "forbidden"])
-    async with Compositor(middleware=[outer, inner]) as made:
-        made.mount(MountPrefix("a"), server, "a", ServerSettings())
+    async with Compositor(ALONE, [outer, inner]) as made:
+        await made.mount(MountPrefix("a"), server, name="a", wait=False)
         async with Client(made) as client:
             assert words(await client.call("a__t")) == "a: t {}"
             assert words(await client.call("a__forbidden")) == "refused"
@@ -174,8 +176,8 @@ async def test_a_crash_loop_is_refused_at_once_and_the_others_serve() -> None:
 async def test_a_server_without_a_prefix_keeps_its_names() -> None:
     async with compositor() as made, Client(made) as client:
         server = FakeServer("bare", tools=["as it is", "t"], prompts=["p"])
-        made.mount(MountPrefix.none(), server, "bare", ServerSettings())
-        made.mount(MountPrefix("a"), FakeServer("a", tools=["t"]), "a", ServerSettings())
+        await made.mount(MountPrefix.none(), server, name="bare", wait=False)
+        await made.mount(MountPrefix("a"), FakeServer("a", tools=["t"]), name="a", wait=False)
         await quiet()
         assert await client.names() == ["as it is", "t", "a__t"]
         assert words(await client.call("as it is")) == "bare: as it is {}"

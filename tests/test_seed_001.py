@@ -23,8 +23,8 @@ class Failing:
 async def talk(*requests: tuple[str, Message]) -> list[Message]:
     """The answers to these requests, whose ids are 1, 2 …, in that order."""
     async with compositor() as made, RawClient(made) as client:
-        made.mount_provider(FunctionProvider("builtin", [echo]))
-        made.mount_provider(Failing())
+        await made.mount_provider(FunctionProvider("builtin", [echo]))
+        await made.mount_provider(Failing())
         for id, (method, params) in enumerate(requests, 1):
             client.say(method, id, **params)
         await client.answered()

@@ -19,14 +19,18 @@ if TYPE_CHECKING:
     from plait.compositor import Compositor as Compositor
     from plait.compositor import CompositorState as CompositorState
     from plait.config.model import Config as Config
+    from plait.config.model import HttpServer as HttpServer
     from plait.config.model import StdioServer as StdioServer
     from plait.errors import ConfigError as ConfigError
     from plait.errors import ExecutionFailed as ExecutionFailed
+    from plait.errors import LifecycleError as LifecycleError
     from plait.errors import NotFound as NotFound
     from plait.errors import PermissionDenied as PermissionDenied
     from plait.errors import PlaitError as PlaitError
     from plait.errors import ToolError as ToolError
-    from plait.mounts.mount import MountState as MountState
+    from plait.mounts.mount import Mount as Mount
+    from plait.mounts.state import MountEvent as MountEvent
+    from plait.mounts.state import MountState as MountState
     from plait.outbound.urls import UrlPolicy as UrlPolicy
     from plait.pipeline.audit import AuditLog as AuditLog
     from plait.pipeline.commands import CommandPolicy as CommandPolicy
@@ -68,14 +72,18 @@ _HOMES = {
     "Compositor": "plait.compositor",
     "CompositorState": "plait.compositor",
     "Config": "plait.config.model",
+    "HttpServer": "plait.config.model",
     "StdioServer": "plait.config.model",
     "ConfigError": "plait.errors",
     "ExecutionFailed": "plait.errors",
+    "LifecycleError": "plait.errors",
     "NotFound": "plait.errors",
     "PermissionDenied": "plait.errors",
     "PlaitError": "plait.errors",
     "ToolError": "plait.errors",
-    "MountState": "plait.mounts.mount",
+    "Mount": "plait.mounts.mount",
+    "MountEvent": "plait.mounts.state",
+    "MountState": "plait.mounts.state",
     "UrlPolicy": "plait.outbound.urls",
     "AuditLog": "plait.pipeline.audit",
     "CommandPolicy": "plait.pipeline.commands",

@@ -1,20 +1,28 @@
 """Compositor: what is mounted, what guards it, who is connected. CREATED → ACTIVE → CLOSED."""
 
+import contextlib
 import enum
-from collections.abc import Sequence
-from typing import Self
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, Self
 
 from msgspec import Raw
 
-from plait.config.model import ServerSettings, Settings
+from plait import leaks
+from plait.config.model import Config, ServerSettings, Settings
 from plait.downstream.connection import Connection, Writer
 from plait.downstream.memory import MemoryTransport
-from plait.errors import LocalProtocolError
+from plait.errors import LifecycleError, PlaitError
+from plait.furnish import furnish
+from plait.mounts.changes import Changes
+from plait.mounts.events import MountListener
 from plait.mounts.mount import Mount
 from plait.mounts.registry import Registry
+from plait.mounts.state import MountEvent, MountState
+from plait.openers import Openers, name_of, settings_of
+from plait.outfit import Outfit, outfit
 from plait.pipeline.compose import Hiding, Layer, arrange, compose
 from plait.pipeline.middleware import Middleware, as_layer
-from plait.providers.adapter import ProviderOpener
 from plait.providers.provider import ToolProvider
 from plait.routing.naming import MountPrefix, Naming
 from plait.routing.pages import Pager
@@ -22,7 +30,8 @@ from plait.routing.resolver import Sees, resolving
 from plait.routing.router import Router
 from plait.routing.welcome import welcome
 from plait.session.exchange import Handler
-from plait.upstream.opening import Opener
+from plait.tasks import to_the_end
+from plait.upstream.base import Link
 from plait.upstream.process import Guardian
 from plait.wire.envelope import Fields
 
@@ -45,75 +54,217 @@ class CompositorState(enum.Enum):
 
 
 class Compositor:
-    """Everything behind one endpoint. Entered once; leaving it closes every mount and connection."""
+    """Everything behind one endpoint. Entered once; leaving it closes every mount and connection.
+
+    Given a Config it is what `plait mcp-server` runs: its servers, started in the background, and its
+    guards. Without one it begins empty, with the layers in `middleware`.
+    """
 
     def __init__(
-        self, settings: Settings | None = None, middleware: Sequence[Layer | Middleware] = ()
+        self,
+        config: Config | Settings | None = None,
+        middleware: Sequence[Layer | Middleware] = (),
+        *,
+        environ: Mapping[str, str] | None = None,
     ) -> None:
-        self.settings = settings or Settings()
+        self.config = config if isinstance(config, Config) else None
+        self.settings = config if isinstance(config, Settings) else config.settings if config else Settings()
         self.naming = Naming(self.settings.separator, self.settings.name_budget)
         self.state = CompositorState.CREATED
         self.guardian = Guardian()
+        self.outfit: Outfit | None = None
+        self.complaints: list[str] = []
+        """What was wrong with the configuration; everything else is served all the same."""
+        self.environ = os.environ if environ is None else environ
+        self._openers = Openers(self.settings, self.environ, self.guardian)
         self._layers = [as_layer(each) for each in middleware]
+        self.stack = contextlib.AsyncExitStack()
+        self._connections: set[Connection] = set()
+        self._closing = False
 
     def __repr__(self) -> str:
         return f"<Compositor {self.settings.name}: {self.state.value}>"
 
+    # ---- its life
+
     async def __aenter__(self) -> Self:
-        if self.state is not CompositorState.CREATED:
-            raise LocalProtocolError(f"a compositor is entered once, and this one is {self.state.value}")
+        if self.state is CompositorState.ACTIVE:
+            raise LifecycleError("this compositor is already in an active context manager")
+        if self.state is CompositorState.CLOSED:
+            raise LifecycleError("this compositor is already closed; make a new one")
         self.state = CompositorState.ACTIVE
         self.registry = Registry(self.naming, self.settings.start_wait)
-        registry = self.registry
-        layers = arrange(self._layers)
-        router = Router(
-            registry,
-            self.naming,
-            Pager(self.settings.page_size),
-            registry.audience,
-            registry.subscriptions,
-            _sees(layers),
-        )
-        self.resolver = router.resolver
-        self.handler: Handler = resolving(self.resolver, compose(layers, router))
-        self._connections: set[Connection] = set()
+        try:
+            self.stack.push_async_callback(self.guardian.aclose)
+            self.stack.push_async_callback(self._close_mounts)
+            layers = self._layers if self.config is None else [*self._layers, *self._dress(self.config)]
+            self.guard_with(layers)
+            self.complaints = await furnish(self)
+        except BaseException:
+            await to_the_end(self._shut_down())
+            raise
         return self
 
-    async def __aexit__(self, *exc: object) -> None:
-        self.state = CompositorState.CLOSED
-        for connection in tuple(self._connections):
-            await connection.aclose()
+    def _dress(self, config: Config) -> list[Layer]:
+        made = self.outfit = outfit(config, self.environ)
+        made.secrets.routes = lambda registry=self.registry: registry.catalog.tools.routes  # type: ignore[misc]
+        self.stack.callback(made.store.close)
+        if made.audit is not None:
+            self.stack.push_async_callback(made.audit.aclose)
+        return made.layers
+
+    def guard_with(self, layers: Sequence[Layer]) -> None:
+        """These are the layers that requests cross from now on; those on their way cross the old ones."""
+        arranged = arrange(layers)
+        router = Router(
+            self.registry,
+            self.naming,
+            Pager(self.settings.page_size),
+            self.registry.subscriptions,
+            _sees(arranged),
+        )
+        self.resolver = router.resolver
+        self.handler: Handler = resolving(self.resolver, compose(arranged, router))
+        for connection in self._connections:
+            connection.handler = self.handler
+
+    async def __aexit__(self, kind: object, problem: BaseException | None, trace: object) -> None:
+        """Every mount is closed on every path, also if we are cancelled meanwhile. What the body raised
+        goes on; what closing raised is raised only if the body raised nothing."""
+        problems = await to_the_end(self._shut_down())
+        if problems and problem is None:
+            raise ExceptionGroup("closing the compositor failed", problems)
+
+    async def _shut_down(self) -> list[Exception]:
+        self._closing = True
+        self._problems: list[Exception] = []
         try:
-            await self.registry.aclose()
+            for connection in tuple(self._connections):
+                await connection.aclose()
+            await self.stack.aclose()
+        except Exception as problem:  # told with the others
+            self._problems.append(problem)
         finally:
-            await self.guardian.aclose()
+            self.state = CompositorState.CLOSED
+        return self._problems
+
+    async def _close_mounts(self) -> None:
+        self._problems += await self.registry.aclose()
+
+    async def close(self) -> None:
+        """Unmount everything but what is part of plait itself; nothing can be mounted any more."""
+        self._check_open()
+        self._closing = True
+        problems = await to_the_end(self.registry.close_all(pinned=False))
+        if problems:
+            raise ExceptionGroup("closing the compositor failed", problems)
+
+    def _check_open(self) -> None:
+        if self.state is CompositorState.CREATED:
+            raise LifecycleError("this compositor is not open yet: use it in an `async with` block")
+        if self._closing or self.state is CompositorState.CLOSED:
+            raise LifecycleError("this compositor is closed")
+
+    def __del__(self) -> None:
+        registry = getattr(self, "registry", None)
+        if registry is not None:
+            leaks.warn(self.state.value, [str(mount.prefix) for mount in registry.mounts if not mount.pinned])
 
     # ---- servers
 
-    def mount(
+    async def mount(
         self,
-        prefix: MountPrefix,
-        opener: Opener,
-        name: str,
-        settings: ServerSettings,
+        prefix: MountPrefix | None,
+        server: object,
         *,
+        name: str = "",
+        settings: ServerSettings | None = None,
         pinned: bool = False,
+        resources: Sequence[contextlib.AbstractAsyncContextManager[object]] = (),
+        wait: bool = True,
     ) -> Mount:
-        return self.registry.mount(prefix, name, opener, settings, pinned=pinned)
+        """Mount a StdioServer, an HttpServer, a ToolProvider, or a server object of fastmcp or mcp.
 
-    def mount_provider(self, provider: ToolProvider) -> Mount:
+        Without a prefix its names are exposed as they are. It is up when this returns; if it cannot be
+        started nothing stays mounted, and the problem is raised. With `wait=False` it starts in the
+        background, again and again if need be. `resources` are entered first, and left when it is
+        unmounted: a container, a temporary directory.
+        """
+        self._check_open()
+        prefix = MountPrefix(prefix) if prefix else MountPrefix.none()  # a raw string is checked too
+        settings = settings or settings_of(server)
+        name = name or name_of(server, prefix)
+        opener = self._openers.of(server, name, settings)
+        mount = await self.registry.reserve(prefix, name, opener, settings, pinned=pinned)
+        mount.server = server
+        try:
+            await mount.own(resources)
+            self._check_open()
+            self.registry.begin(mount, alone=wait)
+            if wait:
+                await _up(mount)
+        except BaseException as problem:
+            await to_the_end(self._undo(mount))
+            raise problem
+        self.registry.events.tell(prefix, MountEvent.MOUNTED)
+        return mount
+
+    async def _undo(self, mount: Mount) -> None:
+        """A mount that failed leaves nothing open; what goes wrong meanwhile is in the log."""
+        with contextlib.suppress(Exception):
+            await self.registry.unmount(mount, told=False)
+
+    async def mount_provider(self, provider: ToolProvider) -> Mount:
         """Mounted under its own namespace; one that has none makes its names itself."""
-        prefix = MountPrefix(provider.namespace) if provider.namespace else MountPrefix.none()
-        return self.mount(prefix, ProviderOpener(provider), provider.namespace or "tools", ServerSettings())
+        prefix = MountPrefix(provider.namespace) if provider.namespace else None
+        return await self.mount(prefix, provider)
+
+    async def unmount(self, prefix: MountPrefix | Mount, *, drain: float = 0.0) -> None:
+        """Nobody sees it from now on. Calls that run have `drain` seconds to finish; what still runs
+        then is answered with an error, and everything that belongs to the mount is closed."""
+        self._check_open()
+        mount = prefix if isinstance(prefix, Mount) else self.registry.find(prefix)
+        if mount.pinned:
+            raise LifecycleError(f"Cannot unmount pinned server '{mount.prefix}': it is part of plait")
+        await to_the_end(self.registry.unmount(mount, drain=drain))
+
+    mount_server = mount
+    unmount_server = unmount
+
+    async def mount_servers_from_config(
+        self, config: Config, on_error: Literal["raise", "collect"] = "raise"
+    ) -> dict[str, Exception | None]:
+        """Mount all servers of a configuration at once; what became of each, by name.
+
+        With "raise" either all of them are mounted or, after the first problem, none.
+        """
+        from plait.several import mount_several  # noqa: PLC0415  most programs mount one by one
+
+        return await mount_several(self, config.servers, everything=on_error == "raise")
 
     def tool_name(self, prefix: MountPrefix, tool: str) -> str:
         """What clients of this compositor call a mounted tool."""
         return self.naming.expose(prefix, tool)
 
+    def get_child_client(self, prefix: MountPrefix) -> Link:
+        """The open session with a mounted server, behind all guards."""
+        return self.registry.find(prefix).child_client
+
+    def add_mount_listener(self, listener: MountListener) -> Callable[[], None]:
+        """Tell it, a function or a coroutine function, of every mount event; call the result to stop."""
+        return self.registry.events.listen(listener)
+
+    @property
+    def changes(self) -> Changes:
+        """What servers say has changed."""
+        return self.registry.changes
+
     # ---- clients
 
-    def connect(self, writer: Writer) -> Connection:
+    def connect(self, writer: Writer, identity: str = "anonymous") -> Connection:
         """A client has come: feed the connection what it says; `disconnect` when it is gone."""
+        if self.state is not CompositorState.ACTIVE:
+            raise LifecycleError(f"nobody can connect to a compositor that is {self.state.value}")
         connection = Connection(
             self.handler,
             self._welcome,
@@ -121,15 +272,15 @@ class Compositor:
             joined=self._joined,
             told=self._told,
             limit=self.settings.max_message_bytes,
+            identity=identity,
         )
         self._connections.add(connection)
         return connection
 
     async def disconnect(self, connection: Connection) -> None:
         self._connections.discard(connection)
-        self.registry.audience.leave(connection)
         await connection.aclose()
-        await self.registry.subscriptions.leave(connection)
+        await self.registry.leave(connection)
 
     def transport(self) -> MemoryTransport:
         """For a client in this process: `McpSession.connect(compositor.transport())`."""
@@ -139,11 +290,19 @@ class Compositor:
         return welcome(self.settings.name, revision, self.registry.mounts, self.naming)
 
     def _joined(self, connection: Connection) -> None:
-        self.registry.audience.join(connection)
-        self.registry.greeted(connection.capabilities, connection.revision)
+        self.registry.join(connection)
 
     def _told(self, connection: Connection, method: str, params: Fields) -> None:
         """What a client tells us concerns servers only if its roots changed."""
         if method == "notifications/roots/list_changed" and "roots" in connection.capabilities:
-            for mount in self.registry.mounts:
-                mount.notify(method, params or None)
+            for instance in self.registry.view(connection).instances:
+                instance.notify(method, params or None)
+
+
+async def _up(mount: Mount) -> None:
+    """Wait for its first start; raises what that failed with."""
+    instance = mount.foremost
+    assert instance is not None
+    await instance.first_outcome
+    if instance.state is MountState.FAILED:
+        raise instance.problem or PlaitError(f"cannot mount '{mount.prefix}': {instance.reason}")

@@ -2,11 +2,17 @@
 
 PlaitError
 ├── ConfigError               the user's configuration is wrong; the message says where
+│   ├── Unmountable           no such object, or none that can be mounted (a ValueError too)
+│   └── AlreadyMounted        the prefix is taken (a ValueError too)
+├── NotMounted                nothing has that prefix (a ValueError too)
+├── LifecycleError            used before or after its life allows it (a RuntimeError too)
 ├── ProtocolError             somebody broke JSON-RPC or MCP
 │   ├── LocalProtocolError    we did: a bug here
 │   └── RemoteProtocolError   the peer did; carries the code and, if it was readable, the id to answer
 ├── UpstreamError             a server behind us failed
 │   ├── UpstreamUnavailable   not mounted, never started, or it stopped
+│   │   ├── SessionLost       it forgot our session before it looked at the request
+│   │   └── NeedsAuth         it wants somebody to sign in
 │   ├── UpstreamBusy          it has more calls than it may have at once
 │   ├── UpstreamTimeout       no answer within the deadline
 │   ├── UpstreamBroken        it answered, but not in JSON-RPC
@@ -29,6 +35,22 @@ class PlaitError(Exception):
 
 class ConfigError(PlaitError):
     """The configuration is wrong; the message starts with the place."""
+
+
+class AlreadyMounted(ConfigError, ValueError):
+    """The prefix is taken."""
+
+
+class Unmountable(ConfigError, ValueError):
+    """What was given cannot be mounted, or the object that a file names cannot be found."""
+
+
+class NotMounted(PlaitError, ValueError):
+    """Nothing is mounted under that prefix."""
+
+
+class LifecycleError(PlaitError, RuntimeError):
+    """Something was used before it was opened, after it was closed, or twice."""
 
 
 class ProtocolError(PlaitError):
@@ -63,6 +85,16 @@ class UpstreamUnavailable(UpstreamError):
     """The server is not there: it never started, stopped, or is being started again."""
 
     kind = "unavailable"
+
+
+class SessionLost(UpstreamUnavailable):
+    """The server no longer knows our session, and has not looked at the request: it may be sent again."""
+
+
+class NeedsAuth(UpstreamUnavailable):
+    """The server wants somebody to sign in first."""
+
+    kind = "needs auth"
 
 
 class UpstreamBusy(UpstreamError):

@@ -3,8 +3,11 @@
 import asyncio
 import logging
 from collections.abc import Coroutine
+from typing import TypeVar
 
 _log = logging.getLogger("plait")
+
+Result = TypeVar("Result")
 
 
 class TaskSet:
@@ -34,3 +37,23 @@ class TaskSet:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
+
+
+async def seen_through(task: asyncio.Task[Result]) -> Result:
+    """Its result, waited for even when we are cancelled meanwhile: that counts once the task has ended."""
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait((task,))
+        except asyncio.CancelledError as request:
+            cancelled = request
+    if cancelled is None:
+        return task.result()
+    if not task.cancelled():
+        task.exception()  # looked at, or asyncio would complain
+    raise cancelled
+
+
+async def to_the_end(work: Coroutine[object, object, Result]) -> Result:
+    """Do this whole, whatever happens to us meanwhile."""
+    return await seen_through(asyncio.get_running_loop().create_task(work))

@@ -11,7 +11,6 @@ from msgspec import Raw
 import json_texts
 from gateway import PATIENCE, Gateway
 from plait.compositor import Compositor
-from plait.config.model import ServerSettings
 from plait.routing.naming import MountPrefix
 from plait.session.exchange import Exchange, Reply
 from plait.upstream.client import Listener
@@ -78,7 +77,7 @@ def call(id: int, arguments: bytes) -> bytes:
 @settings(deadline=None, max_examples=100)
 async def test_any_object_passes_a_compositor_both_ways_byte_for_byte(texts: list[bytes]) -> None:
     async with Compositor() as compositor:
-        compositor.mount(MountPrefix("raw"), Echo(), "raw", ServerSettings())
+        await compositor.mount(MountPrefix("raw"), Echo(), name="raw")
         answers = Answers()
         connection = compositor.connect(answers)
         connection.receive(HELLO)

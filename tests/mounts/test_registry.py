@@ -9,9 +9,11 @@ import pytest
 from clock import jumping, now, quiet
 from fakes import FakeServer, HangingServer, Held, Message
 from plait.config.model import ServerSettings
-from plait.errors import UpstreamUnavailable
-from plait.mounts.mount import Mount, MountState
-from plait.mounts.registry import AlreadyMounted, Registry
+from plait.errors import AlreadyMounted, UpstreamUnavailable
+from plait.mounts.mount import Mount
+from plait.mounts.registry import Registry
+from plait.mounts.state import MountState
+from plait.mounts.view import View
 from plait.routing.naming import MountPrefix, Naming
 from plait.wire.address import as_raw
 from plait.wire.envelope import EMPTY, Fields
@@ -26,16 +28,21 @@ async def registry(*servers: FakeServer, greeted: bool = True) -> AsyncIterator[
     made = Registry(Naming(), 5.0)
     try:
         for server in servers:
-            mount(made, server)
+            await mount(made, server)
         if greeted:
-            made.greeted({}, LATEST_HANDSHAKE)
+            made.join(FakeCaller())
         yield made
     finally:
         await made.aclose()
 
 
-def mount(registry: Registry, server: FakeServer) -> Mount:
-    return registry.mount(MountPrefix(server.name), server.name, server, ServerSettings())
+async def mount(registry: Registry, server: FakeServer) -> Mount:
+    return await registry.mount(MountPrefix(server.name), server.name, server, ServerSettings())
+
+
+def seen(registry: Registry) -> View:
+    """What the client sees that was there first."""
+    return next(iter(registry._views.values()))
 
 
 def tools(registry: Registry) -> list[str]:
@@ -49,11 +56,11 @@ def tools(registry: Registry) -> list[str]:
 async def test_a_prefix_is_taken_once() -> None:
     async with registry(FakeServer("a")) as made:
         with pytest.raises(AlreadyMounted, match="a is already mounted"):
-            mount(made, FakeServer("a"))
-        made.mount(MountPrefix.none(), "x", FakeServer("x"), ServerSettings())
-        made.mount(MountPrefix.none(), "y", FakeServer("y"), ServerSettings())
+            await mount(made, FakeServer("a"))
+        await made.mount(MountPrefix.none(), "x", FakeServer("x"), ServerSettings())
+        await made.mount(MountPrefix.none(), "y", FakeServer("y"), ServerSettings())
         with pytest.raises(ValueError, match=r"\(y\) is already mounted"):
-            made.mount(MountPrefix.none(), "y", FakeServer("y"), ServerSettings())
+            await made.mount(MountPrefix.none(), "y", FakeServer("y"), ServerSettings())
         assert [str(one.prefix) for one in made.mounts] == ["a", "", ""]
 
 
@@ -63,20 +70,20 @@ async def test_nobody_is_greeted_before_a_client_is_known() -> None:
     async with registry(server, greeted=False) as made:
         await asyncio.sleep(1000)
         assert server.requests == []
-        made.greeted({"roots": as_raw({"listChanged": True}), "made_up": EMPTY}, "2025-06-18")
+        made.join(FakeCaller("ann", {"roots": {"listChanged": True}, "made_up": {}}, "2025-06-18"))
         await quiet()
         [behalf] = server.behalf
         assert (list(behalf.capabilities), behalf.revision) == (["roots"], "2025-06-18")
 
 
 @jumping
-async def test_the_first_client_counts() -> None:
+async def test_of_clients_that_share_a_session_the_first_one_says_the_revision() -> None:
     server = FakeServer("a")
     async with registry(server) as made:
-        made.greeted({"roots": EMPTY}, "2025-06-18")
+        made.join(FakeCaller(revision="2025-06-18"))
         await quiet()
-        assert server.behalf[0].revision == LATEST_HANDSHAKE
-        assert server.behalf[0].capabilities == {}
+        [behalf] = server.behalf
+        assert (behalf.revision, behalf.capabilities) == (LATEST_HANDSHAKE, {})
 
 
 @jumping
@@ -110,9 +117,9 @@ async def test_a_server_that_cannot_start_is_failed_and_the_others_serve() -> No
 @jumping
 async def test_a_mount_that_comes_later_gets_the_level_that_clients_want() -> None:
     async with registry() as made:
-        made.set_level("warning")
+        seen(made).set_level(join(made), "warning")
         server = FakeServer("late", capabilities={"logging": {}})
-        mount(made, server)
+        await mount(made, server)
         await quiet()
         assert server.asked("logging/setLevel") == [{"level": "warning"}]
 
@@ -126,7 +133,7 @@ async def test_settled_waits_for_a_first_start() -> None:
     async with registry(slow) as made:
         await quiet()
         asyncio.get_running_loop().call_later(3, slow.go_on)
-        await made.settled()
+        await seen(made).settled()
         assert now() == pytest.approx(3, abs=0.01)
         assert tools(made) == ["slow__t"]
 
@@ -135,9 +142,9 @@ async def test_settled_waits_for_a_first_start() -> None:
 async def test_settled_waits_no_longer_than_a_few_seconds_after_the_client_came() -> None:
     async with registry(HangingServer("slow")) as made:
         await asyncio.sleep(2)
-        await made.settled()
+        await seen(made).settled()
         assert now() == pytest.approx(5, abs=0.01)
-        await made.settled()
+        await seen(made).settled()
         assert now() == pytest.approx(5, abs=0.01)
 
 
@@ -146,22 +153,15 @@ async def test_settled_does_not_wait_for_a_server_that_has_failed_once() -> None
     bad = FakeServer("bad")
     bad.failures = [UpstreamUnavailable("no such file") for _ in range(100)]
     async with registry(bad) as made:
-        await made.settled()
+        await seen(made).settled()
         assert now() < 1
 
 
 @jumping
 async def test_settled_ends_as_soon_as_there_is_enough() -> None:
     async with registry(HangingServer("slow"), FakeServer("quick", tools=["t"])) as made:
-        await made.settled(lambda: "quick__t" in made.catalog.tools.routes)
+        await seen(made).settled(lambda: "quick__t" in made.catalog.tools.routes)
         assert now() < 1
-
-
-@jumping
-async def test_settled_before_any_client_is_bounded_too() -> None:
-    async with registry(FakeServer("a"), greeted=False) as made:
-        await made.settled()
-        assert now() == pytest.approx(5, abs=0.01)
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ async def test_a_name_of_a_server_that_is_not_up_says_so(name: str, told: bool) 
     async with registry(HangingServer("slow"), FakeServer("quick")) as made:
         await quiet()
         expected = "server 'slow' is not up (starting)" if told else None
-        assert made.starting(name) == expected
+        assert seen(made).starting(name) == expected
 
 
 # ---- what clients are told
@@ -188,9 +188,9 @@ async def test_a_name_of_a_server_that_is_not_up_says_so(name: str, told: bool) 
 
 def join(registry: Registry, *kinds: Kind) -> FakeCaller:
     caller = FakeCaller()
-    registry.audience.join(caller)
+    view = registry.join(caller)
     for kind in kinds:
-        registry.audience.has_listed(caller, kind)
+        view.audience.has_listed(caller, kind)
     return caller
 
 
@@ -198,7 +198,7 @@ def join(registry: Registry, *kinds: Kind) -> FakeCaller:
 async def test_a_late_server_announces_itself_to_those_who_have_listed() -> None:
     async with registry() as made:
         listed, fresh = join(made, Kind.TOOLS), join(made)
-        mount(made, FakeServer("late", tools=["t"]))
+        await mount(made, FakeServer("late", tools=["t"]))
         await quiet()
         assert (listed.heard, fresh.heard) == ([TOOLS_CHANGED], [])
 
@@ -261,7 +261,7 @@ async def test_messages_updates_and_the_end_of_elicitations_find_their_clients()
         await quiet()
         watching, other = join(made), join(made)
         exchange = watching.exchange("resources/subscribe", uri="x:1")
-        await made.subscriptions.subscribe(made.offers[0], exchange)
+        await made.subscriptions.subscribe(seen(made).instances[0], exchange)
         server.notify("notifications/message", {"level": "info", "data": "d"})
         server.notify("notifications/resources/updated", {"uri": "x:1"})
         server.notify("notifications/elicitation/complete", {"elicitationId": "e"})
@@ -302,7 +302,9 @@ async def test_after_a_restart_subscriptions_are_renewed() -> None:
     async with registry(server) as made:
         await quiet()
         client = join(made)
-        await made.subscriptions.subscribe(made.offers[0], client.exchange("resources/subscribe", uri="x:1"))
+        await made.subscriptions.subscribe(
+            seen(made).instances[0], client.exchange("resources/subscribe", uri="x:1")
+        )
         server.end()
         await asyncio.sleep(10)
         assert server.asked("resources/subscribe") == [{"uri": "x:1"}] * 2
@@ -315,7 +317,9 @@ async def test_a_subscription_that_cannot_be_renewed_is_counted_and_the_server_l
     async with registry(server) as made:
         await quiet()
         client = join(made)
-        await made.subscriptions.subscribe(made.offers[0], client.exchange("resources/subscribe", uri="x:1"))
+        await made.subscriptions.subscribe(
+            seen(made).instances[0], client.exchange("resources/subscribe", uri="x:1")
+        )
         server.answers["resources/subscribe"] = lambda params: Held()
         server.end()
         await asyncio.sleep(100)
@@ -331,15 +335,15 @@ async def test_a_question_goes_to_the_client_that_the_server_works_for() -> None
     server = FakeServer("a", tools=["t"])
     held = Held()
     server.answers["tools/call"] = lambda params: held
-    async with registry(server) as made:
-        await quiet()
-        ann, bob = FakeCaller("ann", {"roots": {}}), FakeCaller("bob", {"roots": {}})
+    async with registry(server, greeted=False) as made:
+        ann, bob = FakeCaller("team", {"roots": {}}), FakeCaller("team", {"roots": {}})
         for caller in (ann, bob):
-            made.audience.join(caller)
+            made.join(caller)
+        await quiet()
         params: Fields = {"name": as_raw("t"), "arguments": EMPTY}
         async with asyncio.TaskGroup() as group:
             exchange = bob.exchange("tools/call", name="t")
-            group.create_task(made.offers[0].request("tools/call", params, exchange))
+            group.create_task(seen(made).instances[0].request("tools/call", params, exchange))
             await quiet()
             server.ask("q1", "roots/list")
             await quiet()
@@ -354,8 +358,8 @@ async def test_a_question_goes_to_the_client_that_the_server_works_for() -> None
 async def test_a_question_right_after_the_handshake_is_answered_while_the_lists_are_read() -> None:
     # server-everything asks for the roots as soon as it is initialized.
     server = HangingServer("a", "tools/list")
-    async with registry(server) as made:
-        made.audience.join(FakeCaller("ann", {"roots": {}}))
+    async with registry(server, greeted=False) as made:
+        made.join(FakeCaller("ann", {"roots": {}}))
         await quiet()
         server.ask("q1", "roots/list")
         await quiet()
@@ -371,7 +375,9 @@ async def test_closing_closes_every_mount_whatever_state_it_is_in() -> None:
     bad.failures = [UpstreamUnavailable("no such file") for _ in range(100)]
     async with registry(bad, good, slow) as made:
         await quiet()
-    assert [one.state for one in made.mounts] == [MountState.CLOSED] * 3
+        mounts = made.mounts
+    assert [one.state for one in mounts] == [MountState.CLOSED] * 3
+    assert made.mounts == []
     assert good.wire.closed
     assert slow.wire.closed
 
@@ -386,7 +392,9 @@ async def test_a_mount_that_fails_to_close_does_not_keep_the_others_open() -> No
             raise OSError("sticky")
 
         first.wire.aclose = fail  # type: ignore[method-assign]
-    assert [one.state for one in made.mounts] == [MountState.CLOSED] * 2
+        mounts = made.mounts
+        assert len(await made.aclose()) == 1
+    assert [one.state for one in mounts] == [MountState.CLOSED] * 2
     assert second.wire.closed
 
 
@@ -394,5 +402,6 @@ async def test_a_mount_that_fails_to_close_does_not_keep_the_others_open() -> No
 async def test_closing_before_any_client_came_ends_at_once() -> None:
     async with registry(FakeServer("a"), greeted=False) as made:
         await quiet()
-    assert made.mounts[0].state is MountState.CLOSED
+        [mount] = made.mounts
+    assert mount.state is MountState.CLOSED
     assert now() < 1

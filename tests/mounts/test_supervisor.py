@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 
 import pytest
 
@@ -11,10 +11,11 @@ from clock import jumping, now, quiet
 from fakes import FakeServer, Held
 from plait.config.model import ServerSettings
 from plait.errors import ConfigError, UpstreamUnavailable
-from plait.mounts.mount import Mount, MountState
+from plait.mounts.instance import Instance
+from plait.mounts.state import MountState
 from plait.mounts.supervisor import BREAKER, FIRST_DELAY, LONGEST_DELAY, STABLE, Supervisor, delay
 from plait.routing.naming import MountPrefix
-from plait.session.exchange import Reply
+from plait.session.exchange import Exchange, Reply
 from plait.upstream.opening import Behalf
 from plait.wire.address import as_raw
 from plait.wire.envelope import EMPTY, Fields
@@ -29,22 +30,31 @@ class Watch:
         self.server = server
         self.history: list[tuple[float, MountState]] = []
         self.restarts = 0
-        self.mount = Mount(MountPrefix("fs"), "files", server, ServerSettings(), self)
+        self.instance = Instance(MountPrefix("fs"), "files", server, ServerSettings(), self)
+        self.instance.claim(Behalf({}, LATEST_HANDSHAKE))
 
-    def state_changed(self, mount: Mount) -> None:
-        self.history.append((now(), mount.state))
+    def state_changed(self, instance: Instance) -> None:
+        self.history.append((now(), instance.state))
 
-    def lists_changed(self, mount: Mount) -> None: ...
+    def lists_changed(self, instance: Instance) -> None: ...
 
-    def heard(self, mount: Mount, method: str, params: Fields) -> None: ...
+    def heard(self, instance: Instance, method: str, params: Fields) -> None: ...
+
+    def watched(self, instance: Instance) -> bool:
+        return False
 
     async def consulted(
-        self, mount: Mount, method: str, params: Fields, on_progress: Callable[[Fields], None]
+        self,
+        instance: Instance,
+        method: str,
+        params: Fields,
+        on_progress: Callable[[Fields], None],
+        working_for: Sequence[Exchange],
     ) -> Reply:
         raise AssertionError(method)
 
-    async def restarted(self, mount: Mount) -> None:
-        assert mount.state is MountState.ACTIVE
+    async def restarted(self, instance: Instance) -> None:
+        assert instance.state is MountState.ACTIVE
         self.restarts += 1
 
     def states(self) -> list[MountState]:
@@ -60,15 +70,13 @@ class Watch:
 
     async def call(self) -> Reply:
         exchange = FakeCaller().exchange("tools/call", name="t")
-        return await self.mount.request("tools/call", {"name": as_raw("t"), "arguments": EMPTY}, exchange)
+        return await self.instance.request("tools/call", {"name": as_raw("t"), "arguments": EMPTY}, exchange)
 
 
 @contextlib.asynccontextmanager
 async def watching(server: FakeServer) -> AsyncIterator[Watch]:
     watch = Watch(server)
-    known: asyncio.Future[Behalf] = asyncio.get_running_loop().create_future()
-    known.set_result(Behalf({}, LATEST_HANDSHAKE))
-    supervisor = Supervisor(watch.mount, lambda: asyncio.shield(known), watch.restarted)
+    supervisor = Supervisor(watch.instance, watch.restarted)
     running = asyncio.get_running_loop().create_task(supervisor.run())
     try:
         yield watch
@@ -76,7 +84,7 @@ async def watching(server: FakeServer) -> AsyncIterator[Watch]:
         running.cancel()
         await asyncio.wait((running,))
         assert running.cancelled(), running.exception()
-        await watch.mount.aclose()
+        await watch.instance.aclose()
 
 
 @pytest.fixture(autouse=True)
@@ -113,7 +121,7 @@ async def test_the_wait_is_anything_from_nothing_to_the_delay(monkeypatch: pytes
     server = FakeServer()
     server.failures = [*unavailable(2)]
     async with watching(server) as watch:
-        await watch.mount.first_outcome
+        await watch.instance.first_outcome
         await asyncio.sleep(1)
         assert asked == [(0, 0.25), (0, 0.5)]
         assert watch.waits() == pytest.approx([0.1, 0.1])
@@ -148,12 +156,12 @@ async def test_the_reason_of_a_failed_start_is_kept_while_it_is_tried_again() ->
     server.failures = [*unavailable(1)]
     async with watching(server) as watch:
         await quiet()
-        assert (watch.mount.state, watch.mount.reason) == (MountState.FAILED, "no such command (0)")
+        assert (watch.instance.state, watch.instance.reason) == (MountState.FAILED, "no such command (0)")
         held = Held()
         server.answers["initialize"] = lambda params: held
         await asyncio.sleep(1)
-        assert watch.mount.state is MountState.PENDING
-        assert watch.mount.reason == "starting again; before: no such command (0)"
+        assert watch.instance.state is MountState.PENDING
+        assert watch.instance.reason == "starting again; before: no such command (0)"
 
 
 # ---- starting again
@@ -183,7 +191,7 @@ async def test_a_call_during_a_restart_waits_and_then_works() -> None:
         await asyncio.sleep(1)
         server.end()
         await quiet()
-        assert watch.mount.state is MountState.FAILED
+        assert watch.instance.state is MountState.FAILED
         assert (await watch.call()).result is not None
         assert now() == pytest.approx(1 + FIRST_DELAY, abs=0.01)
 
@@ -245,8 +253,8 @@ async def test_a_server_that_dies_right_after_each_start_is_in_a_crash_loop() ->
             assert watch.states().count(MountState.ACTIVE) == number + 1
             server.end("it exited with code 1")
         await quiet()
-        assert "stopped 5 times in a row: it exited with code 1" in watch.mount.reason
-        assert watch.mount.retry_in == pytest.approx(4, abs=0.1)
+        assert "stopped 5 times in a row: it exited with code 1" in watch.instance.reason
+        assert watch.instance.standing.retry_in == pytest.approx(4, abs=0.1)
 
 
 @jumping
@@ -255,8 +263,8 @@ async def test_a_start_that_works_ends_the_refusals() -> None:
     server.failures = [*unavailable(BREAKER)]
     async with watching(server) as watch:
         await asyncio.sleep(60)
-        assert watch.mount.state is MountState.ACTIVE
-        assert watch.mount.retry_in is None
+        assert watch.instance.state is MountState.ACTIVE
+        assert watch.instance.standing.retry_in is None
         assert (await watch.call()).result is not None
 
 
@@ -274,7 +282,7 @@ async def test_a_server_that_worked_has_not_failed_to_start(proof: str) -> None:
         server.end()
         await asyncio.sleep(5)
         assert watch.waits()[-1] == pytest.approx(FIRST_DELAY)
-        assert watch.mount.state is MountState.ACTIVE
+        assert watch.instance.state is MountState.ACTIVE
 
 
 @jumping
@@ -294,4 +302,4 @@ async def test_a_server_of_a_kind_that_cannot_be_opened_fails_and_does_not_take_
     server.failures = [ConfigError("no such folder")]
     async with watching(server) as watch:
         await quiet()
-        assert (watch.mount.state, watch.mount.reason) == (MountState.FAILED, "no such folder")
+        assert (watch.instance.state, watch.instance.reason) == (MountState.FAILED, "no such folder")

@@ -10,10 +10,10 @@ from clients import Client, RawClient, compositor
 from clock import jumping, quiet
 from fakes import Message, words
 from plait.errors import ExecutionFailed, NotFound, PermissionDenied, UpstreamBroken, UpstreamTimeout
-from plait.mounts.mount import MountState
+from plait.mounts.state import MountState
 from plait.providers.adapter import ProviderLink, ProviderOpener
 from plait.providers.function import FunctionProvider, ToolContext
-from plait.routing.naming import InvalidPrefix
+from plait.routing.naming import InvalidPrefix, MountPrefix
 from plait.upstream.client import Listener
 from plait.upstream.opening import Behalf
 from plait.wire.address import as_raw
@@ -147,8 +147,8 @@ async def test_a_provider_that_cannot_list_its_tools_is_a_broken_server() -> Non
 @jumping
 async def test_it_is_mounted_under_its_namespace_like_any_server() -> None:
     async with compositor() as made:
-        made.mount_provider(Toolbox("alpha"))
-        made.mount_provider(Toolbox("beta"))
+        await made.mount_provider(Toolbox("alpha"))
+        await made.mount_provider(Toolbox("beta"))
         async with Client(made) as client:
             assert await client.names() == ["alpha__a", "alpha__b", "beta__a", "beta__b"]
             assert words(await client.call("beta__b")) == "b did it"
@@ -159,8 +159,8 @@ async def test_one_that_cannot_list_its_tools_is_failed_and_tried_again_while_ot
     broken, good = Toolbox("broken"), Toolbox("good")
     broken.broken = RuntimeError("no database")
     async with compositor() as made:
-        mount = made.mount_provider(broken)
-        made.mount_provider(good)
+        mount = await made.mount(MountPrefix("broken"), broken, wait=False)
+        await made.mount_provider(good)
         async with Client(made) as client:
             assert await client.names() == ["good__a", "good__b"]
             assert mount.state is MountState.FAILED
@@ -175,7 +175,7 @@ async def test_one_that_cannot_list_its_tools_is_failed_and_tried_again_while_ot
 async def test_a_namespace_that_is_no_prefix_is_refused() -> None:
     async with compositor() as made:
         with pytest.raises(InvalidPrefix, match="'My Tools'"):
-            made.mount_provider(Toolbox("My Tools"))
+            await made.mount_provider(Toolbox("My Tools"))
 
 
 # ---- providers that can do more
@@ -207,7 +207,7 @@ class Reporting(Toolbox):
 @jumping
 async def test_progress_of_a_tool_only_increases_and_comes_under_the_clients_token() -> None:
     async with compositor() as made, RawClient(made) as client:
-        made.mount_provider(Reporting())
+        await made.mount_provider(Reporting())
         client.initialize()
         client.say("tools/call", 2, name="live__a", _meta={"progressToken": "mine"})
         client.say("tools/call", 3, name="live__a")
@@ -223,7 +223,7 @@ async def test_progress_of_a_tool_only_increases_and_comes_under_the_clients_tok
 async def test_a_provider_whose_tools_change_has_its_list_read_again() -> None:
     provider = Reporting()
     async with compositor() as made, Client(made) as client:
-        made.mount_provider(provider)
+        await made.mount_provider(provider)
         await quiet()
         assert await client.names() == ["live__a"]
         provider.tools = [ToolDefinition("b")]

@@ -5,11 +5,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from clients import RawClient, error_of, result_of
+from clients import ALONE, RawClient, error_of, result_of
 from clock import jumping
 from fakes import FakeServer, Message, text, words
 from plait.compositor import Compositor
-from plait.config.model import ServerSettings
 from plait.pipeline.kept import KeptResults
 from plait.pipeline.limits import ResultGuard
 from plait.providers.results import PREFIX, ResultsOpener
@@ -26,10 +25,10 @@ async def behind(*identities: str, tool: bool = False) -> AsyncIterator[list[Raw
     server.answers["tools/call"] = lambda params: text(WHOLE)
     store = KeptResults(page_bytes=4000)
     guard = ResultGuard(100, store=store, reader=READER if tool else "")
-    async with Compositor(middleware=[guard]) as made:
-        made.mount(MountPrefix("s"), server, "s", ServerSettings())
+    async with Compositor(ALONE, [guard]) as made:
+        await made.mount(MountPrefix("s"), server, name="s", wait=False)
         opener = ResultsOpener(store, tool=tool)
-        made.mount(MountPrefix(PREFIX), opener, "results", ServerSettings(), pinned=True)
+        await made.mount(MountPrefix(PREFIX), opener, name="results", pinned=True, wait=False)
         clients = [await RawClient(made).__aenter__() for _ in identities]
         for client, identity in zip(clients, identities, strict=True):
             client.connection.identity = identity

@@ -87,15 +87,15 @@ async def test_a_question_between_two_clients_is_put_to_neither() -> None:
 
 
 @jumping
-async def test_a_question_is_refused_where_the_asking_client_cannot_answer_it() -> None:
-    # The server was greeted for ann, who can; the call is bob's, who cannot.
+async def test_a_client_that_cannot_be_asked_has_a_session_of_its_own_with_the_server() -> None:
     asking = Asking()
     async with compositor(asking.server) as made:
         async with Client(made, ASKABLE) as ann, Client(made) as bob, asyncio.TaskGroup() as group:
             group.create_task(bob.call("a__t"))
             await quiet()
+            assert [list(behalf.capabilities) for behalf in asking.server.behalf] == [list(ASKABLE), []]
             reply = await asking.ask("q", "sampling/createMessage", messages=[])
-            assert "the client did not declare sampling" in str(reply["error"])
+            assert "no client behind this session can be asked that" in str(reply["error"])
             asking.finish()
         assert ann.asked == bob.asked == []
 

@@ -44,7 +44,7 @@ async def behind(
     """The server, with so many places; a free one beside it; and a client."""
     settings = ServerSettings(concurrency=concurrency, queue=queue)
     async with compositor(FakeServer("free", tools=["t"])) as made:
-        made.mount(MountPrefix(server.name), server, server.name, settings)
+        await made.mount(MountPrefix(server.name), server, name=server.name, settings=settings, wait=False)
         async with RawClient(made) as client:
             client.initialize()
             await quiet()
@@ -218,7 +218,7 @@ async def test_a_call_waits_for_its_place_no_longer_than_a_call_may_take() -> No
     server = Slow("slow")
     settings = ServerSettings(concurrency=1, queue=5, timeout=5)
     async with compositor() as made:
-        made.mount(MountPrefix(server.name), server, server.name, settings)
+        await made.mount(MountPrefix(server.name), server, name=server.name, settings=settings, wait=False)
         async with RawClient(made) as client:
             client.initialize()
             await quiet()

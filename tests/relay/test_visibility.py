@@ -8,10 +8,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from clients import Client, RawClient
+from clients import ALONE, Client, RawClient
 from fakes import FakeServer, Message, words
 from plait.compositor import Compositor
-from plait.config.model import ServerSettings
 from plait.errors import UpstreamRefused
 from plait.pipeline.permissions import PermissionFilter
 from plait.pipeline.rules import Rule, Rules
@@ -68,11 +67,11 @@ async def behind(
 ) -> Compositor:
     """All servers, with these tools, behind a filter with these rules."""
     guard = PermissionFilter(rules=Rules(rules))
-    made = await stack.enter_async_context(Compositor(middleware=[guard]))
+    made = await stack.enter_async_context(Compositor(ALONE, [guard]))
     for name, tools in lists.items():
         prefix = MountPrefix(name) if name else MountPrefix.none()
         server = FakeServer(name or "bare", tools=list(tools), capabilities={"tools": {}})
-        made.mount(prefix, server, name or "bare", ServerSettings())
+        await made.mount(prefix, server, name=name or "bare", wait=False)
     return made
 
 
@@ -206,9 +205,9 @@ def test_visible_is_usable_for_prompts_and_resources_too(rules: list[Rule]) -> N
         a = FakeServer("a", prompts=["greet"], resources=URIS[2:], capabilities=ABLE)
         for server in (fs, a):
             server.answers["completion/complete"] = lambda params: {"completion": {"values": ["x"]}}
-        async with Compositor(middleware=[PermissionFilter(rules=Rules(rules))]) as made:
+        async with Compositor(ALONE, [PermissionFilter(rules=Rules(rules))]) as made:
             for server in (fs, a):
-                made.mount(MountPrefix(server.name), server, server.name, ServerSettings())
+                await made.mount(MountPrefix(server.name), server, name=server.name, wait=False)
             async with Client(made) as client:
                 await expect_prompts(client)
                 await expect_resources(client)

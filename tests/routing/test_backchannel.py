@@ -7,8 +7,8 @@ import pytest
 
 from clock import jumping, now, quiet
 from fakes import Message
-from plait.routing.backchannel import PATIENCE, BackChannel
-from plait.routing.notifications import Audience
+from plait.routing import backchannel
+from plait.routing.backchannel import PATIENCE, Question
 from plait.session.exchange import Exchange, Reply, refuse
 from plait.wire.address import as_raw
 from plait.wire.spec import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
@@ -23,16 +23,24 @@ async def ask(
     params: Message | None = None,
     working_for: Sequence[Exchange] = (),
     prefix: str = "fs",
+    declared: Message | None = None,
 ) -> Reply:
-    audience = Audience()
-    for client in clients:
-        audience.join(client)
     fields = {key: as_raw(value) for key, value in (params or {}).items()}
-    return await BackChannel(audience).ask(prefix, method, fields, working_for, lambda progress: None)
+    able = {key: as_raw(value) for key, value in (ALL if declared is None else declared).items()}
+    question = Question(prefix, method, fields, able)
+    return await backchannel.ask(question, working_for, clients, lambda progress: None)
 
 
 def call(client: FakeCaller) -> Exchange:
     return client.exchange("tools/call", name="t")
+
+
+async def test_a_server_that_was_told_of_no_client_can_ask_none() -> None:
+    # As one that everybody shares: whose answer would it be?
+    ann = FakeCaller("ann", ALL)
+    reply = await ask("roots/list", [ann], None, [call(ann)], declared={})
+    assert error_of(reply)["code"] == METHOD_NOT_FOUND
+    assert ann.asked == []
 
 
 # ---- whom to ask

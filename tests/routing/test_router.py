@@ -1,6 +1,7 @@
 """The innermost handler: finds the owner of a request and hands it over."""
 
 from collections.abc import Callable, Sequence
+from typing import Self
 
 import pytest
 
@@ -12,7 +13,7 @@ from plait.routing.notifications import Audience
 from plait.routing.pages import Pager
 from plait.routing.router import Router
 from plait.routing.subscriptions import Subscriptions
-from plait.session.exchange import Reply, refuse
+from plait.session.exchange import Caller, Reply, refuse
 from plait.wire.address import as_raw
 from plait.wire.spec import INVALID_PARAMS, LEVELS, LISTS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
 from seams import FakeCaller, FakeOffer, error_of, result_of
@@ -28,6 +29,7 @@ class Behind:
         self.catalog: Catalog = build(self._offers, naming)
         self.waits = 0
         self.levels: list[str] = []
+        self.audience = Audience()
 
     @property
     def offers(self) -> list[Offer]:
@@ -47,7 +49,10 @@ class Behind:
     def starting(self, name: str) -> str | None:
         return "server 'slow' is not up" if name.startswith("slow__") else None
 
-    def set_level(self, level: str) -> None:
+    def view(self, caller: Caller) -> Self:
+        return self
+
+    def set_level(self, caller: Caller, level: str) -> None:
         self.levels.append(level)
 
 
@@ -63,11 +68,11 @@ class Desk:
     ) -> None:
         naming = Naming(separator)
         self.behind = Behind(offers, late, naming)
-        self.audience = Audience()
+        self.audience = self.behind.audience
         self.client = FakeCaller("ann")
         self.audience.join(self.client)
         self.subscriptions = Subscriptions()
-        self._router = Router(self.behind, naming, Pager(page_size), self.audience, self.subscriptions)
+        self._router = Router(self.behind, naming, Pager(page_size), self.subscriptions)
 
     async def ask(self, method: str, **params: object) -> Reply:
         return await self._router(self.client.exchange(method, **params))

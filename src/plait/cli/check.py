@@ -5,7 +5,6 @@ import os
 
 from msgspec import Struct
 
-from plait.assemble import Unmountable, load_provider
 from plait.cli.cautions import cautions
 from plait.cli.exits import CONFIG, OK, UNREACHABLE
 from plait.cli.files import find
@@ -16,8 +15,10 @@ from plait.config.command import resolve_command
 from plait.config.environment import server_environment
 from plait.config.model import Config, HttpServer, PythonServer, StdioServer
 from plait.config.problem import Problem
-from plait.errors import ConfigError
-from plait.mounts.mount import Mount, MountState
+from plait.errors import ConfigError, Unmountable
+from plait.loading import load_provider
+from plait.mounts.mount import Mount
+from plait.mounts.state import MountState
 
 
 class Finding(Struct, omit_defaults=True):
@@ -84,7 +85,7 @@ def _other(server: HttpServer | PythonServer) -> Finding:
 
 async def _start(config: Config | None, report: Report, screen: Screen) -> None:
     """Start each server once, and see what it lists."""
-    async with looking(config, screen) as seen:
+    async with looking(config, screen, awake=True) as seen:
         for mount in seen.mounts:
             if mount.state is not MountState.ACTIVE:
                 report.started.append(Finding(mount.name, False, str(describe(mount)["reason"])))
@@ -96,7 +97,7 @@ def _look_at(mount: Mount, config: Config | None, seen: Looking, report: Report)
     from plait.cli.coverage import uncovered, warnings  # noqa: PLC0415  brings the URL parser along
 
     routes = seen.compositor.registry.catalog.tools.routes.values()
-    own = [route for route in routes if route.upstream is mount]
+    own = [route for route in routes if route.upstream in mount.instances]
     report.started.append(Finding(mount.name, True, f"{len(own)} tools"))
     if mount.link is not None and mount.link.warning:
         report.started.append(Finding(mount.name, True, mount.link.warning, warning=True))

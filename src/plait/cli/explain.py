@@ -7,7 +7,6 @@ from plait.cli.files import find
 from plait.cli.loop import run as run_loop
 from plait.cli.screen import Screen
 from plait.cli.session import Looking, looking
-from plait.mounts.mount import MountState
 from plait.pipeline.permissions import PermissionFilter
 from plait.pipeline.rules import subject_of
 from plait.routing.catalog import Route
@@ -53,7 +52,7 @@ def explanations(seen: Looking, name: str, identity: str) -> list[str]:
     lines += [
         f"server '{mount.name}' is not up, so none of its tools are known: {mount.absence}"
         for mount in seen.mounts
-        if mount.prefix and name.startswith(mount.prefix) and mount.state is not MountState.ACTIVE
+        if mount.prefix and name.startswith(mount.prefix) and not mount.usable
     ]
     return lines
 

@@ -10,7 +10,7 @@ from plait.cli.loop import run as run_loop
 from plait.cli.screen import Screen
 from plait.cli.session import Looking, describe, looking
 from plait.cli.signature import signature
-from plait.mounts.mount import Mount, MountState
+from plait.mounts.mount import Mount
 
 
 def run(options: argparse.Namespace) -> int:
@@ -26,7 +26,7 @@ async def _list(options: argparse.Namespace, screen: Screen) -> int:
             screen.json(_as_json(seen, tools))
         else:
             _show(seen, tools, options.pattern, screen)
-        failed = [mount for mount in seen.mounts if mount.state is not MountState.ACTIVE]
+        failed = [mount for mount in seen.mounts if not mount.usable]
         return UNREACHABLE if failed and len(failed) == len(seen.mounts) else OK
 
 
@@ -41,8 +41,8 @@ def _as_json(seen: Looking, tools: Sequence[dict[str, object]]) -> dict[str, obj
 def _show(seen: Looking, tools: Sequence[dict[str, object]], pattern: str, screen: Screen) -> None:
     routes = seen.compositor.registry.catalog.tools.routes
     for mount in seen.mounts:
-        own = [tool for tool in tools if routes[str(tool["name"])].upstream is mount]
-        if not own and pattern != "*" and mount.state is MountState.ACTIVE:
+        own = [tool for tool in tools if routes[str(tool["name"])].upstream in mount.instances]
+        if not own and pattern != "*" and mount.usable:
             continue
         _head(mount, len(own), screen)
         for tool in own:
@@ -55,7 +55,7 @@ def _show(seen: Looking, tools: Sequence[dict[str, object]], pattern: str, scree
 
 
 def _head(mount: Mount, count: int, screen: Screen) -> None:
-    if mount.state is MountState.ACTIVE:
+    if mount.usable:
         screen.say(f"{mount.name}  {count} tool{'' if count == 1 else 's'}", "bold")
     else:
         screen.say(f"{mount.name}  {mount.state.value}: {mount.reason}", "bad")

@@ -63,6 +63,13 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     """Calls that may wait for their turn; one more is refused at once."""
     sanitise: bool = True
     """Whether control characters and escape sequences are taken out of the texts of its results."""
+    share: Literal["identity", "all", "call"] = "identity"
+    """Who shares a session with the server: clients of one identity that can do the same; everybody,
+    and then nothing is declared to it; nobody, each call has a server of its own."""
+    start: Literal["eager", "lazy"] = "eager"
+    """At once, or when it is first used; until then it is listed as it was last time."""
+    idle: float | None = None
+    """Seconds without use after which it is stopped, until it is used again; None: never."""
 
 
 class StdioServer(_Discreet, frozen=True, kw_only=True):
@@ -210,6 +217,14 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Names of variables of our own environment that every server gets."""
     builtin: bool | None = None
     """Whether the tools that we ship are there; None: only when there is no file."""
+    resource_tools: bool | None = None
+    """Whether resources can be listed and read by tools too; None: only in the library."""
+    meta_resources: bool = True
+    """Whether the state of each server can be read as a resource."""
+    admin_tools: bool = False
+    """Whether clients may mount and unmount servers."""
+    operators: tuple[str, ...] = ()
+    """Patterns of the identities that may mount a command with those tools."""
     workspace: str | None = None
     """The folder that they work in, an absolute path; None: the project's."""
     rules: tuple[RuleSetting, ...] = ()

@@ -50,8 +50,6 @@ class Question:
 class Connection:
     """The same for every transport: lines in through `receive`, messages out through `writer`."""
 
-    identity = "anonymous"
-
     def __init__(
         self,
         handler: Handler,
@@ -61,11 +59,13 @@ class Connection:
         joined: Callable[["Connection"], None],
         told: Callable[["Connection", str, Fields], None],
         limit: int = MAX_FROM_CLIENTS,
+        identity: str = "anonymous",
     ) -> None:
+        self.identity = identity
         self.session: ServingSession[Question] = ServingSession(welcome, self)
         self.limit = limit
         self.dropped = 0
-        self._handler = handler
+        self.handler = handler
         self._writer = writer
         self._joined = joined
         self._told = told
@@ -125,7 +125,7 @@ class Connection:
 
     async def _run(self, exchange: Exchange) -> None:
         try:
-            reply = await self._handler(exchange)
+            reply = await self.handler(exchange)
         except Exception:
             _log.exception("a bug in plait: %s", exchange.method)
             reply = refuse(INTERNAL_ERROR, f"{exchange.method} failed inside plait; its log says why")

@@ -3,11 +3,15 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
+from msgspec import Raw
+
 from plait.errors import UpstreamError
 from plait.routing.catalog import Item, read_items
 from plait.tasks import TaskSet
 from plait.upstream.base import Link
 from plait.upstream.lists import fetch
+from plait.upstream.recollection import Recalled
+from plait.wire.envelope import encode
 from plait.wire.spec import Kind
 
 DEBOUNCE = 0.2
@@ -34,6 +38,18 @@ class Lists:
 
     def of(self, kind: Kind) -> Sequence[Item]:
         return self._items.get(kind, ())
+
+    def restore(self, recalled: Recalled) -> None:
+        """As they were when the server last ran."""
+        for kind in Kind:
+            self._items[kind] = tuple(read_items(recalled.listed(kind), kind)[0])
+
+    def recorded(self) -> dict[str, list[Raw]]:
+        return {kind.value: [Raw(encode(item.fields)) for item in self.of(kind)] for kind in Kind}
+
+    @property
+    def stale(self) -> bool:
+        return bool(self._stale)
 
     async def read_all(self, link: Link) -> None:
         """At a start. What is said to change meanwhile is read once more by `refresh_soon`."""

@@ -1,69 +1,32 @@
-"""One server behind us: its prefix, its state, its lists, and everything that must close with it."""
+"""A server by its prefix: the instances of it that run, and everything that must close with it."""
 
 import asyncio
 import contextlib
-import enum
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Collection, Sequence
 
 from plait.config.model import ServerSettings
-from plait.errors import (
-    LocalProtocolError,
-    UpstreamBusy,
-    UpstreamError,
-    UpstreamTimeout,
-    UpstreamUnavailable,
-)
-from plait.mounts.lists import Lists
-from plait.mounts.turnstile import Turnstile
-from plait.routing.catalog import Item, matches
+from plait.errors import LifecycleError, PlaitError
+from plait.mounts.instance import Instance, Surroundings
+from plait.mounts.profile import EVERYBODY, Profile, nobody, profile_of
+from plait.mounts.state import MountState
+from plait.mounts.supervisor import Supervisor
+from plait.routing.catalog import Item
 from plait.routing.naming import MountPrefix
-from plait.session.exchange import Exchange, Reply
-from plait.session.negotiation import fields_of
 from plait.tasks import TaskSet
 from plait.upstream.base import Link
-from plait.upstream.client import Listener
 from plait.upstream.opening import Behalf, Opener
-from plait.wire.address import as_raw
-from plait.wire.envelope import Fields
-from plait.wire.spec import CHANGED, Kind
-from plait.wire.text import printable
+from plait.wire.spec import Kind
 
-PATIENCE = 5.0
-"""Seconds that a call waits for a server that is being restarted."""
+CLEANING_UP = 15.0
+"""Seconds that closing all that belongs to a mount may take; each server's own limits are shorter."""
 
-
-class MountState(enum.Enum):
-    PENDING = "pending"
-    ACTIVE = "active"
-    FAILED = "failed"
-    CLOSED = "closed"
+_log = logging.getLogger("plait")
 
 
-TRANSITIONS = {
-    MountState.PENDING: {MountState.ACTIVE, MountState.FAILED, MountState.CLOSED},
-    MountState.ACTIVE: {MountState.FAILED, MountState.CLOSED},
-    MountState.FAILED: {MountState.PENDING, MountState.CLOSED},
-    MountState.CLOSED: set[MountState](),
-}
-"""All that can happen to a mount. FAILED to PENDING is a restart."""
-
-
-class Surroundings(Protocol):
-    """What a mount tells the rest of the compositor."""
-
-    def state_changed(self, mount: "Mount") -> None: ...
-    def lists_changed(self, mount: "Mount") -> None: ...
-    def heard(self, mount: "Mount", method: str, params: Fields) -> None: ...
-    async def consulted(
-        self, mount: "Mount", method: str, params: Fields, on_progress: Callable[[Fields], None]
-    ) -> Reply: ...
-
-
-class Mount(Listener):
-    """A server and all that belongs to it. The supervisor drives its life; requests only use it."""
+class Mount:
+    """One session for each profile of clients, as its `share` says; each has its own supervisor."""
 
     def __init__(
         self,
@@ -72,245 +35,181 @@ class Mount(Listener):
         opener: Opener,
         settings: ServerSettings,
         surroundings: Surroundings,
+        restarted: Callable[[Instance], Awaitable[None]],
         *,
         pinned: bool = False,
     ) -> None:
-        self.pinned = pinned
-        """Is it part of plait itself? Such a mount is there from start to end."""
         self.prefix = prefix
         self.name = name
         self.settings = settings
-        self.state = MountState.PENDING
-        self.reason = "starting"
-        """Why it is in this state, in words."""
-        self._retry_at: float | None = None
-        self.counters: Counter[str] = Counter()
-        """What was dropped, and how often."""
-        self.link: Link | None = None
-        self._last_link: Link | None = None
-        """The one there is, or was: what the server declared stays known while it is started again."""
-        self.greeted = False
-        """Has it said what it can do? Once it has, that stays known while it is started again."""
-        self.served = 0
-        """How many requests of clients it was given since it was started."""
-        self.level: str | None = None
-        loop = asyncio.get_running_loop()
-        self.first_outcome: asyncio.Future[None] = loop.create_future()
-        """Done when the first start has succeeded or failed."""
+        self.pinned = pinned
+        """Is it part of plait itself? Such a mount is there from start to end."""
+        self.server: object = None
+        """What was mounted, as it was given."""
+        self.begun = False
+        """May it be opened? A prefix is taken first."""
         self._opener = opener
         self._surroundings = surroundings
-        self._turnstile = Turnstile(name, settings.concurrency, settings.queue)
+        self._restarted = restarted
+        self._instances: dict[Profile, Instance] = {}
+        self._spare: Instance | None = None
+        """Started before any client was there; the first one takes it."""
+        self._lives: dict[Instance, asyncio.Task[None]] = {}
         self._tasks = TaskSet()
-        self._questions: dict[bytes, asyncio.Task[None]] = {}
-        self._lists = Lists(
-            lambda: self.link, self._tasks, lambda: surroundings.lists_changed(self), self.counted
-        )
-        self._ended: asyncio.Future[str] = loop.create_future()
-        self._turns: list[asyncio.Future[None]] = []
-        self._log = logging.getLogger(f"plait.{prefix or name or 'server'}")
+        self._belongings = contextlib.AsyncExitStack()
+        self._closed = False
 
     def __repr__(self) -> str:
         return f"<Mount {self.prefix or '(no prefix)'}: {self.state.value}, {self.reason}>"
 
-    # ---- its life (the supervisor calls these)
-
-    def become(self, state: MountState, reason: str) -> None:
-        if state not in TRANSITIONS[self.state]:
-            raise LocalProtocolError(f"a mount cannot go from {self.state.value} to {state.value}")
-        self.state = state
-        self.reason = reason
-        self._log.log(
-            logging.WARNING if state is MountState.FAILED else logging.INFO, "%s: %s", state.value, reason
-        )
-        if state is not MountState.PENDING and not self.first_outcome.done():
-            self.first_outcome.set_result(None)
-        for turn in self._turns:
-            if not turn.done():
-                turn.set_result(None)
-        self._turns.clear()
-        self._surroundings.state_changed(self)
-
-    async def start(self, behalf: Awaitable[Behalf]) -> None:
-        """Open the server and read its lists. Whatever was opened before a failure is closed again."""
-        self._ended = asyncio.get_running_loop().create_future()
-        self.served = 0
-        link = await self._opener.open(self, behalf)
-        try:
-            async with asyncio.timeout(self.settings.start_timeout):
-                await self._lists.read_all(link)
-        except TimeoutError:
-            await link.aclose()
-            raise UpstreamTimeout(f"no lists within {self.settings.start_timeout:g} s") from None
-        except BaseException:
-            await link.aclose()
-            raise
-        self.link = self._last_link = link
-        self.retry_in = None
-        self.greeted = True
-        self._surroundings.lists_changed(self)
-        self.become(MountState.ACTIVE, link.warning or "running")
-        if self.level is not None:
-            self.set_level(self.level)
-        self._lists.refresh_soon()  # what was said to have changed while it was being read
-
-    async def run_out(self) -> str:
-        """Wait until the server ends; why it did."""
-        reason = await self._ended
-        await self._let_go()
-        return reason
-
-    async def aclose(self) -> None:
-        """Close everything that belongs to it, once and for good."""
-        try:
-            await self._let_go()
-            await self._tasks.aclose()
-        finally:
-            if self.state is not MountState.CLOSED:
-                self.become(MountState.CLOSED, "closed")
-
-    async def _let_go(self) -> None:
-        link, self.link = self.link, None
-        for question in tuple(self._questions.values()):
-            question.cancel()
-        if link is not None:
-            await link.aclose()
+    # ---- how it stands: as its first instance does
 
     @property
-    def instructions(self) -> str:
-        """As it says them now, or as it said them last time."""
-        return self.link.instructions if self.link is not None else self._opener.instructions
-
-    # ---- requests
-
-    async def request(self, method: str, params: Fields | None, exchange: Exchange | None = None) -> Reply:
-        link = self.link
-        if link is None:
-            if exchange is None:
-                # Ours, not a client's: what it would say is said anew after every start.
-                raise UpstreamUnavailable(f"server '{self.name}' is not there: {self.absence}")
-            link = await self._wait_for_link()
-        if exchange is None:
-            return await link.request(method, params)
-        self.served += 1
-        turnstile = self._turnstile
-        if turnstile.inside < turnstile.places:
-            turnstile.inside += 1
-        else:
-            await self._turn(turnstile)
-        try:
-            return await link.request(method, params, exchange)
-        finally:
-            turnstile.leave()
-
-    async def _turn(self, turnstile: Turnstile) -> None:
-        """Wait for a place, but no longer than a call may take: whoever waits gets its answer too."""
-        try:
-            async with asyncio.timeout(self.settings.timeout):
-                await turnstile.wait()
-        except TimeoutError:
-            seconds = f"{self.settings.timeout:g} s"
-            raise UpstreamTimeout(
-                f"server '{self.name}' had no place for this call within {seconds}"
-            ) from None
+    def instances(self) -> Sequence[Instance]:
+        spare = () if self._spare is None else (self._spare,)
+        return (*self._instances.values(), *spare)
 
     @property
-    def retry_in(self) -> float | None:
-        """Seconds to the next try, while it crashes again and again: calls are refused at once until then."""
-        if self._retry_at is None:
-            return None
-        return max(0.0, self._retry_at - asyncio.get_running_loop().time())
+    def foremost(self) -> Instance | None:
+        return next(iter(self.instances), None)
 
-    @retry_in.setter
-    def retry_in(self, seconds: float | None) -> None:
-        self._retry_at = None if seconds is None else asyncio.get_running_loop().time() + seconds
+    @property
+    def state(self) -> MountState:
+        if self._closed:
+            return MountState.CLOSED
+        return MountState.PENDING if self.foremost is None else self.foremost.state
+
+    @property
+    def reason(self) -> str:
+        if self._closed:
+            return "closed"
+        return "not started yet" if self.foremost is None else self.foremost.reason
+
+    @property
+    def usable(self) -> bool:
+        """Does a call of it have a chance? A server that sleeps is started by the first one."""
+        asleep = self.foremost is not None and self.foremost.asleep
+        return self.state is MountState.ACTIVE or (self.state is MountState.PENDING and asleep)
 
     @property
     def absence(self) -> str:
         """Why it is not there, and when that may change."""
-        return self.reason if self.retry_in is None else f"{self.reason}; next try in {self.retry_in:.0f} s"
+        return self.reason if self.foremost is None else self.foremost.standing.absence
 
-    async def _wait_for_link(self) -> Link:
-        """A server that is just being restarted is worth a moment; one in a crash loop is not."""
-        if len(self._turns) >= self.settings.concurrency + self.settings.queue:
-            waiting = f"{len(self._turns)} calls wait for its start"
-            raise UpstreamBusy(f"server '{self.name}' is busy: {waiting}; try again later")
-        try:
-            async with asyncio.timeout(PATIENCE):
-                while self.link is None and self.retry_in is None and self.state is not MountState.CLOSED:
-                    turn = asyncio.get_running_loop().create_future()
-                    self._turns.append(turn)
-                    try:
-                        await turn
-                    finally:
-                        with contextlib.suppress(ValueError):  # usually all of them are gone at once
-                            self._turns.remove(turn)
-        except TimeoutError:
-            raise UpstreamUnavailable(f"server '{self.name}' is not there: {self.reason}") from None
-        if self.link is None:
-            raise UpstreamUnavailable(f"server '{self.name}' is not there: {self.absence}")
+    @property
+    def problem(self) -> PlaitError | None:
+        """What its last start failed with."""
+        return None if self.foremost is None else self.foremost.problem
+
+    @property
+    def greeted(self) -> bool:
+        return self.foremost is not None and self.foremost.greeted
+
+    @property
+    def instructions(self) -> str:
+        return "" if self.foremost is None else self.foremost.instructions
+
+    @property
+    def counters(self) -> Counter[str]:
+        """What was dropped, and how often."""
+        return sum((instance.counters for instance in self.instances), Counter())
+
+    @property
+    def link(self) -> Link | None:
+        return None if self.foremost is None else self.foremost.link
+
+    @property
+    def child_client(self) -> Link:
+        """The open session with the server."""
+        if self.link is None or self.state is not MountState.ACTIVE:
+            raise LifecycleError(f"mount '{self.prefix}' is not active (state: {self.state.value})")
         return self.link
 
-    def notify(self, method: str, params: Fields | None = None) -> None:
-        if self.link is not None:
-            self.link.notify(method, params)
+    def listed(self, kind: Kind) -> Sequence[Item]:
+        return () if self.foremost is None else self.foremost.listed(kind)
 
     def supports(self, capability: str, detail: str | None = None) -> bool:
-        return self._last_link is not None and self._last_link.supports(capability, detail)
+        return self.foremost is not None and self.foremost.supports(capability, detail)
 
-    def set_level(self, level: str) -> None:
-        """Ask for log messages of this level and above, now and after every restart."""
-        self.level = level
-        if self.supports("logging"):
-            self._tasks.start(self._send_level(level))
+    # ---- its instances
 
-    async def _send_level(self, level: str) -> None:
-        with contextlib.suppress(UpstreamError):
-            await self.request("logging/setLevel", {"level": as_raw(level)})
+    def prepare(self) -> Instance:
+        """Start the server before there is a client; it is greeted when one comes."""
+        if self.settings.share == "all":
+            return self.open_for(nobody())
+        self._spare = self._begin()
+        return self._spare
 
-    # ---- lists
+    def open_for(self, behalf: Behalf) -> Instance:
+        """The instance that these clients share; started if there is none yet."""
+        shared = self.settings.share == "all"
+        profile = EVERYBODY if shared else profile_of(behalf)
+        instance = self._instances.get(profile)
+        if instance is None:
+            instance, self._spare = self._spare or self._begin(), None
+            instance.claim(nobody("") if shared else behalf)
+            self._instances[profile] = instance
+        return instance
 
-    def listed(self, kind: Kind) -> Sequence[Item]:
-        """The last known list: a server that is being restarted keeps its place."""
-        return self._lists.of(kind)
+    def _begin(self) -> Instance:
+        instance = Instance(
+            self.prefix, self.name, self._opener, self.settings, self._surroundings, pinned=self.pinned
+        )
+        supervisor = Supervisor(instance, self._restarted)
+        self._lives[instance] = self._tasks.start(supervisor.run())
+        return instance
 
-    def exposes(self, tool: str) -> bool:
-        shown = self.settings.tools is None or matches(self.settings.tools, tool)
-        return shown and not matches(self.settings.hidden_tools, tool)
+    async def retire(self, used: Collection[Instance]) -> list[Instance]:
+        """Close the instances whose clients are gone; one stays for whoever comes next."""
+        retired = []
+        for profile, instance in list(self._instances.items()):
+            if instance not in used and len(self._instances) > 1:
+                del self._instances[profile]
+                retired.append(instance)
+        for instance in retired:
+            await self._end(instance)
+        return retired
 
-    # ---- what the server says unasked
+    async def _end(self, instance: Instance) -> None:
+        life = self._lives.pop(instance)
+        life.cancel()
+        await asyncio.wait((life,))
+        await instance.aclose()
 
-    def heard(self, method: str, params: Fields) -> None:
-        kinds = CHANGED.get(method)
-        if kinds is None:
-            self._surroundings.heard(self, method, params)
+    # ---- what closes with it
+
+    async def own(self, belongings: Sequence[contextlib.AbstractAsyncContextManager[object]]) -> None:
+        """Enter what the server needs (a container, a folder); it is left when the mount is closed."""
+        for each in belongings:
+            await self._belongings.enter_async_context(each)
+
+    async def finished(self, seconds: float) -> None:
+        """Wait for the calls that run now, for so long."""
+        async with asyncio.TaskGroup() as group:
+            for instance in self.instances:
+                group.create_task(instance.calls.finished(seconds))
+
+    async def aclose(self) -> None:
+        """Close everything, once, also if somebody is cancelled meanwhile; raises what went wrong."""
+        if self._closed:
             return
-        self._lists.outdated(kinds)
+        self._closed = True
+        instances, problems = self.instances, []
+        for closing in (*(self._end(instance) for instance in instances), self._belongings.aclose()):
+            problems += await _bounded(closing)
+        self._spare = None
+        self._instances.clear()
+        await self._tasks.aclose()
+        if problems:
+            raise ExceptionGroup(f"closing '{self.prefix or self.name}' failed", problems)
 
-    def consulted(self, id: bytes, method: str, params: Fields, answer: Callable[[Reply], None]) -> None:
-        self._questions[id] = self._tasks.start(self._put(id, method, params, answer))
 
-    async def _put(self, id: bytes, method: str, params: Fields, answer: Callable[[Reply], None]) -> None:
-        token = fields_of(params.get("_meta")).get("progressToken")
-
-        def on_progress(progress: Fields) -> None:
-            if token is not None:
-                self.notify("notifications/progress", {**progress, "progressToken": token})
-
-        try:
-            answer(await self._surroundings.consulted(self, method, params, on_progress))
-        finally:
-            self._questions.pop(id, None)
-
-    def retracted(self, id: bytes) -> None:
-        question = self._questions.get(id)
-        if question is not None:
-            question.cancel()
-
-    def counted(self, what: str, detail: str) -> None:
-        self.counters[what] += 1
-        if self.counters[what] == 1:
-            self._log.warning("%s %s (further ones are counted)", what, printable(detail[:200]))
-
-    def ended(self, reason: str) -> None:
-        if not self._ended.done():
-            self._ended.set_result(reason)
+async def _bounded(closing: Awaitable[None]) -> list[Exception]:
+    """Wait for it, not for ever; what it failed with."""
+    try:
+        async with asyncio.timeout(CLEANING_UP):
+            await closing
+    except Exception as problem:  # the next one is closed all the same
+        _log.exception("cleaning up failed; the rest is closed all the same")
+        return [problem]
+    return []

@@ -1,55 +1,59 @@
-"""All mounts. Each change publishes a new catalog, and tells the clients whose lists are old."""
+"""All mounts, and what each kind of client sees of them. Each change publishes new catalogs."""
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Sequence
 
 from msgspec import MsgspecError
 
 from plait.config.model import ServerSettings
-from plait.errors import ConfigError, UpstreamError
-from plait.mounts.mount import Mount, MountState
-from plait.mounts.supervisor import Supervisor
-from plait.routing.backchannel import BackChannel
-from plait.routing.catalog import Catalog, Offer, build
+from plait.errors import AlreadyMounted, NotMounted, UpstreamError
+from plait.mounts.changes import Changes
+from plait.mounts.events import Events
+from plait.mounts.instance import Instance
+from plait.mounts.mount import Mount
+from plait.mounts.profile import Profile, behalf_of, nobody, profile_of
+from plait.mounts.state import MountEvent
+from plait.mounts.view import View
+from plait.routing import backchannel
+from plait.routing.catalog import Catalog, build
 from plait.routing.naming import MountPrefix, Naming
-from plait.routing.notifications import Audience
 from plait.routing.subscriptions import UPDATED, Subscriptions
-from plait.session.exchange import Reply
-from plait.session.negotiation import relayable
+from plait.session.exchange import Caller, Exchange, OnProgress, Reply
 from plait.tasks import TaskSet
-from plait.upstream.opening import Behalf, Opener
+from plait.upstream.opening import Opener
 from plait.wire.address import read_text
 from plait.wire.envelope import Fields
+from plait.wire.spec import Kind
+
+LINGER = 30.0
+"""Seconds that what was opened for certain clients stays open after the last of them has left."""
 
 _log = logging.getLogger("plait")
-
-
-class AlreadyMounted(ConfigError, ValueError):
-    """The prefix is taken."""
 
 
 class Registry:
     """Owns the mounts and what drives them."""
 
     def __init__(self, naming: Naming, start_wait: float) -> None:
-        self.catalog = Catalog()
-        self.audience = Audience()
         self.subscriptions = Subscriptions()
-        self._back_channel = BackChannel(self.audience)
+        self.events = Events()
+        self.changes = Changes()
         self._naming = naming
         self._start_wait = start_wait
         self._mounts: dict[str, Mount] = {}
         """By prefix; several may have none, those by their name."""
-        self._lives: dict[Mount, asyncio.Task[None]] = {}
+        self._lock = asyncio.Lock()
+        """Held by whoever changes what is mounted."""
+        self._views: dict[Profile, View] = {}
+        self._seen: dict[Caller, View] = {}
+        self._overall: Catalog | None = None
         self._tasks = TaskSet()
-        self._behalf: asyncio.Future[Behalf] = asyncio.get_running_loop().create_future()
-        self._wait_until = float("inf")
-        self._level: str | None = None
+        self._tidying: asyncio.Task[None] | None = None
 
     # ---- mounting
 
-    def mount(
+    async def mount(
         self,
         prefix: MountPrefix,
         name: str,
@@ -59,120 +63,220 @@ class Registry:
         pinned: bool = False,
     ) -> Mount:
         """Put a server behind us. It starts by itself; nobody waits for it here."""
-        key = prefix or f"({name})"
-        if key in self._mounts:
-            raise AlreadyMounted(f"{key} is already mounted")
-        mount = Mount(prefix, name, opener, settings, self, pinned=pinned)
-        mount.level = self._level
-        self._mounts[key] = mount
-        supervisor = Supervisor(mount, lambda: asyncio.shield(self._behalf), self._restarted)
-        self._lives[mount] = self._tasks.start(supervisor.run())
+        mount = await self.reserve(prefix, name, opener, settings, pinned=pinned)
+        self.begin(mount)
         return mount
 
-    def greeted(self, capabilities: Fields, revision: str) -> None:
-        """A client is known: servers may be greeted on its behalf. The first one counts."""
-        if not self._behalf.done():
-            self._behalf.set_result(Behalf(relayable(capabilities), revision))
-            self._wait_until = asyncio.get_running_loop().time() + self._start_wait
+    async def reserve(
+        self,
+        prefix: MountPrefix,
+        name: str,
+        opener: Opener,
+        settings: ServerSettings,
+        *,
+        pinned: bool = False,
+    ) -> Mount:
+        """Take the prefix. Of two who want it at once exactly one gets it."""
+        async with self._lock:
+            key = prefix or f"({name})"
+            if key in self._mounts:
+                raise AlreadyMounted(f"{key} is already mounted")
+            mount = Mount(prefix, name, opener, settings, self, self._restarted, pinned=pinned)
+            self._mounts[key] = mount
+            return mount
 
-    async def aclose(self) -> None:
-        """End all of them at once, and every one of them whatever happens to another."""
-        await self._tasks.aclose()
+    def begin(self, mount: Mount, *, alone: bool = False) -> None:
+        """Start it for everybody who is here; `alone`: or else for nobody in particular, and at once."""
+        mount.begun = True
+        if not self._views:
+            if alone:
+                mount.open_for(nobody())
+            else:
+                mount.prepare()
+        self._publish()
+
+    async def unmount(self, mount: Mount, *, drain: float = 0.0, told: bool = True) -> None:
+        """Nobody sees it from now on; the calls that run have so long to finish. Then it is closed."""
+        await self._take_out(mount)
+        self._publish()
+        for instance in mount.instances:
+            self.subscriptions.forget(instance)
+        try:
+            if drain:
+                await mount.finished(drain)
+        finally:
+            try:
+                await mount.aclose()
+            finally:
+                if told:
+                    self.events.tell(mount.prefix, MountEvent.UNMOUNTED)
+
+    async def _take_out(self, mount: Mount) -> None:
+        async with self._lock:
+            self._mounts.pop(self._key(mount))
+
+    def _key(self, mount: Mount) -> str:
+        for key, known in self._mounts.items():
+            if known is mount:
+                return key
+        raise NotMounted(f"'{mount.prefix or mount.name}' is not mounted")
+
+    def find(self, prefix: str) -> Mount:
+        """By its prefix, or by its name if it has none."""
+        mount = self._mounts.get(prefix) or self._mounts.get(f"({prefix})")
+        if mount is None:
+            raise NotMounted(f"'{prefix}' is not mounted")
+        return mount
+
+    async def close_all(self, *, pinned: bool) -> list[Exception]:
+        """End all at once, and every one of them whatever happens to another; what went wrong."""
+        problems: list[Exception] = []
+
+        async def end(mount: Mount) -> None:
+            try:
+                await self.unmount(mount)
+            except Exception as problem:
+                _log.exception("closing %s failed; the other servers are closed all the same", mount)
+                problems.append(problem)
+
         async with asyncio.TaskGroup() as group:
             for mount in self.mounts:
-                group.create_task(_close(mount))
-        self._behalf.cancel()
+                if pinned or not mount.pinned:
+                    group.create_task(end(mount))
+        return problems
+
+    async def aclose(self) -> list[Exception]:
+        await self._tasks.aclose()
+        problems = await self.close_all(pinned=True)
+        await self.events.aclose()
+        return problems
 
     @property
     def mounts(self) -> list[Mount]:
-        return list(self._mounts.values())
-
-    # ---- for the router
+        """In the order of mounting; what is part of plait itself comes last."""
+        return sorted(self._mounts.values(), key=lambda mount: mount.pinned)
 
     @property
-    def offers(self) -> list[Offer]:
-        return list(self._mounts.values())
+    def catalog(self) -> Catalog:
+        """All there is, whoever sees it."""
+        if self._overall is None:
+            foremost = [mount.foremost for mount in self.mounts]
+            self._overall = build([each for each in foremost if each is not None], self._naming)
+        return self._overall
 
-    def capable(self, capability: str) -> list[Offer]:
-        """The servers, not what is part of plait itself, that declare this."""
-        return [mount for mount in self.mounts if not mount.pinned and mount.supports(capability)]
+    # ---- clients
 
-    async def settled(self, enough: Callable[[], bool] | None = None) -> None:
-        """Wait for servers that start for the first time, until a few seconds after the client came.
+    def join(self, caller: Caller) -> View:
+        """A client is known: it sees what was opened for such clients, or what now is."""
+        behalf = behalf_of(caller)
+        profile = profile_of(behalf)
+        view = self._views.get(profile)
+        if view is None:
+            view = self._views[profile] = View(behalf, self._naming, self._start_wait)
+            self._show(view)
+            self._tidy_later()
+        view.joined(caller)
+        self._seen[caller] = view
+        return view
 
-        Whoever needs one of them only says what is `enough`: one that hangs must not delay the others.
-        """
-        loop = asyncio.get_running_loop()
-        until = min(self._wait_until, loop.time() + self._start_wait)
-        while enough is None or not enough():
-            starting = [mount.first_outcome for mount in self.mounts if not mount.first_outcome.done()]
-            seconds = until - loop.time()
-            if not starting or seconds <= 0:
+    def view(self, caller: Caller) -> View:
+        return self._seen[caller]
+
+    @property
+    def clients(self) -> int:
+        return len(self._seen)
+
+    async def leave(self, caller: Caller) -> None:
+        view = self._seen.pop(caller, None)
+        if view is None:
+            return
+        view.left(caller)
+        self._tidy_later()
+        await self.subscriptions.leave(caller)
+
+    def _tidy_later(self) -> None:
+        if self._tidying is None or self._tidying.done():
+            self._tidying = self._tasks.start(self._tidy())
+
+    async def _tidy(self) -> None:
+        """Close what nobody came back to, as long as there is anything that may become so."""
+        while True:
+            await asyncio.sleep(LINGER)
+            for profile, view in list(self._views.items()):
+                if view.deserted(LINGER):
+                    del self._views[profile]
+            used = {instance for view in self._views.values() for instance in view.instances}
+            for mount in self.mounts:
+                for instance in await mount.retire(used):
+                    self.subscriptions.forget(instance)
+            if all(len(view.audience) for view in self._views.values()):
                 return
-            await asyncio.wait(starting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
 
-    def starting(self, name: str) -> str | None:
-        for mount in self._mounts.values():
-            # Followed by any of the separators: `ab__c` is none of the server `a`'s.
-            named = mount.prefix and name.startswith((f"{mount.prefix}_", f"{mount.prefix}."))
-            if named and mount.state is not MountState.ACTIVE:
-                return f"server '{mount.name}' is not up ({mount.absence})"
-        return None
+    def views_of(self, instance: Instance) -> list[View]:
+        return [view for view in self._views.values() if instance in view.instances]
 
-    def set_level(self, level: str) -> None:
-        self._level = level
-        for mount in self._mounts.values():
-            mount.set_level(level)
+    def _show(self, view: View) -> list[Kind]:
+        return view.show([mount.open_for(view.behalf) for mount in self.mounts if mount.begun])
 
-    # ---- what mounts tell us
+    def _publish(self) -> None:
+        """What is mounted has changed."""
+        self._overall = None
+        for view in self._views.values():
+            self._show(view)
 
-    def state_changed(self, mount: Mount) -> None:
-        """The list of a mount that ends stays: its server is being started again."""
+    # ---- what instances tell us
 
-    def lists_changed(self, mount: Mount) -> None:
-        older, self.catalog = self.catalog, build(self.offers, self._naming)
-        for withheld in set(self.catalog.withheld).difference(older.withheld):
-            _log.warning("%s: %s withheld: %s", withheld.prefix, withheld.name, withheld.reason)
-        changes = self.catalog.changes(older)
-        if changes:
-            starting = any(not other.first_outcome.done() for other in self.mounts)
-            self.audience.lists_changed(changes, starting=starting)
+    def state_changed(self, instance: Instance) -> None:
+        """The list of a server that ends stays: it is being started again."""
+        self.events.tell(instance.prefix, MountEvent.STATE)
 
-    def heard(self, mount: Mount, method: str, params: Fields) -> None:
+    def lists_changed(self, instance: Instance) -> None:
+        self._overall = None
+        for view in self.views_of(instance):
+            if Kind.RESOURCES in view.publish():
+                self.changes.list_changed(instance.prefix)
+
+    def heard(self, instance: Instance, method: str, params: Fields) -> None:
         match method:
             case "notifications/message":
-                self.audience.message(mount.prefix, params)
+                for view in self.views_of(instance):
+                    view.audience.message(instance.prefix, params)
             case "notifications/resources/updated":
-                self._updated(mount, params)
+                self._updated(instance, params)
             case "notifications/elicitation/complete":
-                self.audience.elicitation_completed(params)
+                for view in self.views_of(instance):
+                    view.audience.elicitation_completed(params)
             case _:
-                mount.counted("unknown notification", method)
+                instance.counted("unknown notification", method)
 
-    def _updated(self, mount: Mount, params: Fields) -> None:
+    def _updated(self, instance: Instance, params: Fields) -> None:
         try:
             uri = read_text(params["uri"])
         except (KeyError, MsgspecError, UnicodeDecodeError):
-            mount.counted("malformed notification", UPDATED)
+            instance.counted("malformed notification", UPDATED)
             return
-        if not self.subscriptions.updated(mount, uri, params):
-            mount.counted("update of a resource that nobody watches", uri)
+        self.changes.updated(instance.prefix, uri)
+        if not self.subscriptions.updated(instance, uri, params):
+            instance.counted("update of a resource that nobody watches", uri)
+
+    def watched(self, instance: Instance) -> bool:
+        return self.subscriptions.watches(instance)
 
     async def consulted(
-        self, mount: Mount, method: str, params: Fields, on_progress: Callable[[Fields], None]
+        self,
+        instance: Instance,
+        method: str,
+        params: Fields,
+        on_progress: OnProgress,
+        working_for: Sequence[Exchange],
     ) -> Reply:
-        working_for = mount.link.working_for() if mount.link is not None else []
-        return await self._back_channel.ask(mount.prefix, method, params, working_for, on_progress)
+        present = [caller for view in self.views_of(instance) for caller in view.audience]
+        declared = instance.behalf.result().capabilities
+        question = backchannel.Question(str(instance.prefix), method, params, declared)
+        return await backchannel.ask(question, working_for, present, on_progress)
 
-    async def _restarted(self, mount: Mount) -> None:
+    async def _restarted(self, instance: Instance) -> None:
         try:
-            await self.subscriptions.renew(mount)
+            await self.subscriptions.renew(instance)
         except UpstreamError as problem:
-            mount.counted("subscription that could not be renewed", str(problem))
-
-
-async def _close(mount: Mount) -> None:
-    try:
-        await mount.aclose()
-    except Exception:
-        _log.exception("closing %s failed; the other servers are closed all the same", mount)
+            instance.counted("subscription that could not be renewed", str(problem))

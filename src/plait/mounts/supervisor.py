@@ -1,19 +1,23 @@
-"""Keeps one mount alive: start, and start again with backoff when it ends."""
+"""Keeps one instance alive: start, let it rest, and start again with backoff when it ends."""
 
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
 
-from plait.errors import PlaitError
-from plait.mounts.mount import Mount, MountState
-from plait.upstream.opening import Behalf
+from plait.errors import NeedsAuth, PlaitError
+from plait.mounts.instance import Instance
+from plait.mounts.state import MountState
 
 FIRST_DELAY = 0.25
 LONGEST_DELAY = 30.0
 BREAKER = 5
-"""After so many failures in a row a mount is in a crash loop: calls no longer wait for it."""
+"""After so many failures in a row a server is in a crash loop: calls no longer wait for it."""
 STABLE = 60.0
 """Seconds after which a server that ends has not failed to start."""
+SIGN_IN = 60.0
+"""Seconds before a server that wants sign-in is asked again, and then only if somebody wants to use it."""
+UNUSED = "asleep; started when it is first used"
+IDLE = "asleep; nobody used it for a while, and the next call starts it"
 
 
 def delay(failures: int) -> float:
@@ -22,48 +26,63 @@ def delay(failures: int) -> float:
 
 
 class Supervisor:
-    def __init__(
-        self,
-        mount: Mount,
-        behalf: Callable[[], Awaitable[Behalf]],
-        restarted: Callable[[Mount], Awaitable[None]],
-    ) -> None:
-        self._mount = mount
-        self._behalf = behalf
+    def __init__(self, instance: Instance, restarted: Callable[[Instance], Awaitable[None]]) -> None:
+        self._instance = instance
+        self._standing = instance.standing
         self._restarted = restarted
         self._failures = 0
 
     async def run(self) -> None:
         """Until cancelled."""
-        starts = 0
+        instance = self._instance
+        again = False
+        if instance.settings.start == "lazy" and await instance.recall():
+            await instance.rest(UNUSED)
         while True:
-            reason = await self._live(again=starts > 0)
-            starts += 1
-            await self._back_off(reason)
+            await self._live(again=again)
+            again = True
 
-    async def _live(self, *, again: bool) -> str:
-        """One life, from start to end; why it ended."""
+    async def _live(self, *, again: bool) -> None:
+        """One life, from start to end, and the pause after it."""
         loop = asyncio.get_running_loop()
         try:
-            await self._mount.start(self._behalf())
+            await self._instance.start()
+        except NeedsAuth as problem:
+            self._instance.problem = problem
+            await self._await_sign_in(str(problem))
+            return
         except PlaitError as problem:
+            self._instance.problem = problem
             self._failures += 1
-            return str(problem)
+            await self._back_off(str(problem))
+            return
         born = loop.time()
         if again:
-            await self._restarted(self._mount)
-        reason = await self._mount.run_out()
-        lasted = self._mount.served > 0 or loop.time() - born > STABLE
+            await self._restarted(self._instance)
+        reason = await self._instance.run_out()
+        if reason is None:
+            await self._instance.rest(IDLE)
+            return
+        lasted = self._instance.served > 0 or loop.time() - born > STABLE
         self._failures = 1 if lasted else self._failures + 1
-        return reason
+        await self._back_off(reason)
 
     async def _back_off(self, reason: str) -> None:
         """Full jitter: servers that fell together do not get up together."""
         wait = random.uniform(0, delay(self._failures))
         looping = self._failures >= BREAKER
-        self._mount.retry_in = wait if looping else None
+        self._standing.retry_in = wait if looping else None
         if looping:
             reason = f"stopped {self._failures} times in a row: {reason}"
-        self._mount.become(MountState.FAILED, reason)
+        self._standing.become(MountState.FAILED, reason)
         await asyncio.sleep(wait)
-        self._mount.become(MountState.PENDING, f"starting again; before: {reason}")
+        self._standing.become(MountState.PENDING, f"starting again; before: {reason}")
+
+    async def _await_sign_in(self, reason: str) -> None:
+        """Asking again does not sign anybody in: only somebody who wants to use it is worth a try."""
+        self._standing.retry_in = SIGN_IN
+        self._standing.become(MountState.FAILED, f"needs auth: {reason}")
+        await asyncio.sleep(SIGN_IN)
+        self._standing.retry_in = None
+        await self._instance.wanted()
+        self._standing.become(MountState.PENDING, f"trying again; before: {reason}")

@@ -15,6 +15,8 @@ class Turnstile:
         self.places = places
         self._queue = queue
         self._waiting: deque[asyncio.Future[None]] = deque()
+        self._emptied: asyncio.Future[None] | None = None
+        """Somebody waits for the last one to leave."""
         self.inside = 0
         """How many have a place. Whoever finds one free takes it by counting itself in."""
 
@@ -39,6 +41,12 @@ class Turnstile:
         with contextlib.suppress(ValueError):
             self._waiting.remove(turn)
 
+    async def empty(self) -> None:
+        """Wait until nobody is inside. For somebody who lets nobody in any more: newcomers count too."""
+        if self.inside:
+            self._emptied = self._emptied or asyncio.get_running_loop().create_future()
+            await asyncio.shield(self._emptied)
+
     def leave(self) -> None:
         """Give the place to whoever waits longest, or back."""
         while self._waiting:
@@ -47,3 +55,6 @@ class Turnstile:
                 turn.set_result(None)
                 return
         self.inside -= 1
+        if self._emptied is not None and not self.inside:
+            self._emptied.set_result(None)
+            self._emptied = None

@@ -63,7 +63,7 @@ class Withheld(Struct, frozen=True):
     reason: str
 
 
-class Listing(Struct, frozen=True):
+class Listing(Struct, frozen=True, eq=False, weakref=True):
     """One of the four aggregated lists."""
 
     items: tuple[Raw, ...] = ()

@@ -22,7 +22,6 @@ class Aliases:
     """Other spellings of the exposed names of one snapshot; made when first needed."""
 
     def __init__(self, listing: Listing, naming: Naming) -> None:
-        self.listing = listing
         self._routes: dict[str, list[Route]] = {}
         for route in listing.routes.values():
             for spelling in naming.spellings(route.upstream.prefix, route.native_name):

@@ -61,8 +61,13 @@ class Audience:
     def set_level(self, caller: Caller, level: str) -> str:
         """The least severe level that anybody wants: what the servers are asked for."""
         self._wishes[caller].level = LEVELS.index(level)
+        return self.level or level
+
+    @property
+    def level(self) -> str | None:
+        """The least severe level that anybody wants; None if nobody has said."""
         wanted = [wishes.level for wishes in self._wishes.values() if wishes.level is not None]
-        return LEVELS[min(wanted)]
+        return LEVELS[min(wanted)] if wanted else None
 
     def message(self, prefix: str, params: Fields) -> None:
         """A log message, to those who want that level, under the name of the server it comes from."""

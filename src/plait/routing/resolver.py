@@ -6,12 +6,14 @@ name that is hidden and a name that does not exist have the same answer.
 
 from collections.abc import Callable, Iterator
 from typing import Protocol
+from weakref import WeakKeyDictionary
 
 from plait.errors import RemoteProtocolError
 from plait.pipeline.rules import Subject, subject_of
 from plait.routing.catalog import Catalog, Listing, Offer, Route, page
 from plait.routing.lookup import Aliases, Ambiguous, owner_of
 from plait.routing.naming import Naming
+from plait.routing.notifications import Audience
 from plait.session.exchange import Caller, Exchange, Handler, Reply
 from plait.wire.address import as_raw, read_reference
 from plait.wire.spec import Kind
@@ -23,8 +25,8 @@ NAMED = {"tools/call": Kind.TOOLS, "prompts/get": Kind.PROMPTS}
 LOCATED = frozenset(("resources/read", "resources/subscribe", "resources/unsubscribe"))
 
 
-class Mounted(Protocol):
-    """What is behind us, as routing sees it."""
+class View(Protocol):
+    """What is behind us, as one kind of client sees it."""
 
     @property
     def catalog(self) -> Catalog: ...
@@ -37,7 +39,18 @@ class Mounted(Protocol):
     def starting(self, name: str) -> str | None:
         """What to say of a name that may belong to a server that is still starting."""
 
-    def set_level(self, level: str) -> None: ...
+    def set_level(self, caller: Caller, level: str) -> None:
+        """This client wants log messages from this level on."""
+
+    @property
+    def audience(self) -> Audience:
+        """Everybody who sees the same."""
+
+
+class Mounted(Protocol):
+    """What is behind us, as routing sees it."""
+
+    def view(self, caller: Caller) -> View: ...
 
 
 class Resolver:
@@ -45,13 +58,13 @@ class Resolver:
         self._mounted = mounted
         self._naming = naming
         self._sees = sees
-        self._aliases: dict[Kind, Aliases] = {}
+        self._aliases: WeakKeyDictionary[Listing, Aliases] = WeakKeyDictionary()
 
     def resolve_at_once(self, exchange: Exchange) -> bool:
         """The common case: a tool by its exposed name. Is it one?"""
         if exchange.method != "tools/call":
             return False
-        route = self._mounted.catalog.tools.routes.get(exchange.address)
+        route = self._mounted.view(exchange.caller).catalog.tools.routes.get(exchange.address)
         if route is None or (self._sees is not None and not self.visible(exchange.caller, route)):
             return False
         exchange.destination = route
@@ -62,7 +75,7 @@ class Resolver:
         kind = NAMED.get(exchange.method)
         route: Route | None
         if kind is not None:
-            route = self._mounted.catalog.listing(kind).routes.get(exchange.address)
+            route = self._mounted.view(exchange.caller).catalog.listing(kind).routes.get(exchange.address)
             if route is None or not self.visible(exchange.caller, route):
                 route = await self.search(kind, exchange.caller, exchange.address)
         elif exchange.method in LOCATED:
@@ -79,8 +92,9 @@ class Resolver:
 
     async def search(self, kind: Kind, caller: Caller, name: str) -> Route | None:
         """By its name, once its server is there, or by another spelling that fits just one route."""
-        await self._mounted.settled(lambda: name in self._mounted.catalog.listing(kind).routes)
-        route = self._mounted.catalog.listing(kind).routes.get(name)
+        view = self._mounted.view(caller)
+        await view.settled(lambda: name in view.catalog.listing(kind).routes)
+        route = view.catalog.listing(kind).routes.get(name)
         if route is not None and self.visible(caller, route):
             return route
         if self.malformed(kind, name):
@@ -93,20 +107,21 @@ class Resolver:
         return kind is Kind.TOOLS and self._naming.separator == "." and "." not in name
 
     def alias(self, kind: Kind, caller: Caller, name: str) -> Route | Ambiguous | None:
-        listing = self._mounted.catalog.listing(kind)
-        aliases = self._aliases.get(kind)
-        if aliases is None or aliases.listing is not listing:
-            aliases = self._aliases[kind] = Aliases(listing, self._naming)
+        listing = self._mounted.view(caller).catalog.listing(kind)
+        aliases = self._aliases.get(listing)
+        if aliases is None:
+            aliases = self._aliases[listing] = Aliases(listing, self._naming)
         return aliases.find(name, lambda route: self.visible(caller, route))
 
     # ---- resources
 
     async def locate(self, caller: Caller, uri: str) -> Route | None:
         """Whose resource it is; the URI itself is what is judged."""
-        owner = owner_of(self._mounted.catalog, uri, [])
+        view = self._mounted.view(caller)
+        owner = owner_of(view.catalog, uri, [])
         if owner is None:
-            await self._mounted.settled(lambda: owner_of(self._mounted.catalog, uri, []) is not None)
-            owner = owner_of(self._mounted.catalog, uri, self._mounted.capable("resources"))
+            await view.settled(lambda: owner_of(view.catalog, uri, []) is not None)
+            owner = owner_of(view.catalog, uri, view.capable("resources"))
         if owner is None:
             return None
         route = Route(owner, as_raw(uri), uri, str(owner.prefix))
@@ -130,7 +145,7 @@ class Resolver:
 
     def listing(self, kind: Kind, caller: Caller) -> Listing:
         """The list as this caller sees it."""
-        whole = self._mounted.catalog.listing(kind)
+        whole = self._mounted.view(caller).catalog.listing(kind)
         if self._sees is None:
             return whole
         shown = [
@@ -144,13 +159,13 @@ class Resolver:
     def prefixes(self, caller: Caller) -> Iterator[str]:
         """The namespaces that this caller knows."""
         if self._sees is None:
-            return (str(offer.prefix) for offer in self._mounted.offers)
+            return (str(offer.prefix) for offer in self._mounted.view(caller).offers)
         return (route.server for route in self.listing(Kind.TOOLS, caller).routes.values())
 
     def starting(self, caller: Caller, name: str) -> str | None:
         """A server that is not up is nobody's secret, unless this name would be."""
         known = self._sees is None or self._sees(caller, Subject(name, name, ""))
-        return self._mounted.starting(name) if known else None
+        return self._mounted.view(caller).starting(name) if known else None
 
 
 def resolving(resolver: Resolver, handler: Handler) -> Handler:

@@ -10,7 +10,6 @@ from plait.routing.catalog import Offer, Route
 from plait.routing.faults import told
 from plait.routing.lookup import Ambiguous, unknown_tool
 from plait.routing.naming import Naming
-from plait.routing.notifications import Audience
 from plait.routing.pages import Pager
 from plait.routing.resolver import Mounted, Resolver, Sees
 from plait.routing.subscriptions import Subscriptions
@@ -40,14 +39,12 @@ class Router:
         mounted: Mounted,
         naming: Naming,
         pager: Pager,
-        audience: Audience,
         subscriptions: Subscriptions,
         sees: Sees | None = None,
     ) -> None:
         self.resolver = Resolver(mounted, naming, sees)
         self._mounted = mounted
         self._pager = pager
-        self._audience = audience
         self._subscriptions = subscriptions
         self._answer: dict[str, Callable[[Exchange], Awaitable[Reply]]] = {
             "prompts/get": self._get_prompt,
@@ -75,9 +72,10 @@ class Router:
     # ---- lists
 
     async def _list(self, exchange: Exchange) -> Reply:
-        await self._mounted.settled()
+        view = self._mounted.view(exchange.caller)
+        await view.settled()
         kind = LISTS[exchange.method]
-        self._audience.has_listed(exchange.caller, kind)
+        view.audience.has_listed(exchange.caller, kind)
         listing = self.resolver.listing(kind, exchange.caller)
         return Reply(result=self._pager.cut(kind, listing, exchange.params.get("cursor")))
 
@@ -188,7 +186,7 @@ class Router:
             level = ""
         if level not in LEVELS:
             return refuse(INVALID_PARAMS, f"'level' must be one of {', '.join(LEVELS)}")
-        self._mounted.set_level(self._audience.set_level(exchange.caller, level))
+        self._mounted.view(exchange.caller).set_level(exchange.caller, level)
         return Reply(result=EMPTY)
 
 

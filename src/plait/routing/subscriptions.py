@@ -79,6 +79,10 @@ class Subscriptions:
                 except UpstreamError:
                     continue  # a server that is gone watches nothing
 
+    def watches(self, offer: Offer) -> bool:
+        """Does anybody watch something of this server's?"""
+        return any(owner is offer for owner, _ in self._watches)
+
     def forget(self, offer: Offer) -> None:
         """The server was unmounted."""
         for key in [key for key in self._watches if key[0] is offer]:

@@ -25,8 +25,10 @@ class Known(Protocol):
 
     prefix: MountPrefix
     name: str
-    greeted: bool
-    """Has it said yet what it can do?"""
+
+    @property
+    def greeted(self) -> bool:
+        """Has it said yet what it can do?"""
 
     @property
     def instructions(self) -> str: ...

@@ -70,6 +70,13 @@ def relayable(capabilities: Fields) -> Fields:
     return {name: value for name, value in capabilities.items() if name in CLIENT_FEATURE.values()}
 
 
+def declares(capabilities: Fields, capability: str, detail: str | None = None) -> bool:
+    """Is this declared, and this detail of it?"""
+    if capability not in capabilities:
+        return False
+    return detail is None or bytes(fields_of(capabilities[capability]).get(detail, b"")) == b"true"
+
+
 def may_ask(capabilities: Fields, method: str, params: Fields) -> str | None:
     """Why a server may not ask this of a client with these capabilities; None if it may."""
     feature = CLIENT_FEATURE.get(method)

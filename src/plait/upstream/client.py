@@ -73,8 +73,15 @@ class Listener:
     def heard(self, method: str, params: Fields) -> None:
         """A notification other than progress and cancellation."""
 
-    def consulted(self, id: bytes, method: str, params: Fields, answer: Callable[[Reply], None]) -> None:
-        """A request of the server's. Call `answer` once."""
+    def consulted(
+        self,
+        id: bytes,
+        method: str,
+        params: Fields,
+        answer: Callable[[Reply], None],
+        exchange: Exchange | None = None,
+    ) -> None:
+        """A request of the server's. Call `answer` once. `exchange`: what it works on, if that is known."""
         answer(refuse(METHOD_NOT_FOUND, f"nobody here answers {method}"))
 
     def retracted(self, id: bytes) -> None:

@@ -5,7 +5,7 @@ from typing import Self
 from msgspec.json import decode
 
 from plait.session.exchange import Exchange
-from plait.session.negotiation import Greeting, fields_of, hello, read_greeting
+from plait.session.negotiation import Greeting, declares, hello, read_greeting
 from plait.upstream.base import Transport
 from plait.upstream.client import Listener, McpClient, unwrap
 from plait.version import VERSION
@@ -85,10 +85,7 @@ class McpSession:
         return {key: decode(value) for key, value in self._info.items()}
 
     def supports(self, capability: str, detail: str | None = None) -> bool:
-        if capability not in self.capabilities:
-            return False
-        declared = fields_of(self.capabilities[capability])
-        return detail is None or bytes(declared.get(detail, b"")) == b"true"
+        return declares(self.capabilities, capability, detail)
 
     def supports_tools(self) -> bool:
         return self.supports("tools")

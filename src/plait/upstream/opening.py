@@ -1,7 +1,7 @@
 """How a server is opened: started or reached, and greeted once we know for whom."""
 
 from collections.abc import Awaitable, Mapping
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -10,6 +10,7 @@ from plait.config.model import Settings, StdioServer
 from plait.errors import UpstreamUnavailable
 from plait.upstream.base import Link
 from plait.upstream.client import Listener, McpClient
+from plait.upstream.containers import contain, containers_folder
 from plait.upstream.handshake import McpSession
 from plait.upstream.process import Guardian
 from plait.upstream.recollection import Recollection, instructions_folder
@@ -19,12 +20,14 @@ from plait.wire.envelope import Fields
 
 
 class Behalf(Struct, frozen=True):
-    """On whose behalf a server is greeted: what that client can do, and the revision it speaks."""
+    """On whose behalf a server is greeted: what that client can do, the revision it speaks, who it is."""
 
     capabilities: Fields
     revision: str
+    identity: str = ""
 
 
+@runtime_checkable
 class Opener(Protocol):
     """Whatever can be mounted. Opened anew for every start."""
 
@@ -34,6 +37,21 @@ class Opener(Protocol):
 
     async def open(self, listener: Listener, behalf: Awaitable[Behalf]) -> Link:
         """Raises UpstreamError, and leaves nothing open, if it cannot."""
+
+
+@runtime_checkable
+class Remembering(Protocol):
+    """An opener that knows from last time what its server offers: it need not run to be listed."""
+
+    @property
+    def recollection(self) -> Recollection: ...
+
+
+@runtime_checkable
+class Declaring(Protocol):
+    """A link that can tell all that its server declared."""
+
+    capabilities: Fields
 
 
 class StdioOpener:
@@ -52,17 +70,20 @@ class StdioOpener:
         self._guardian = guardian
         self._log = log
         identity = (server.name, server.command, *server.args, server.cwd or "")
-        self._recollection = Recollection(instructions_folder(environ), identity)
+        self.recollection = Recollection(instructions_folder(environ), identity)
+        self._containers = containers_folder(environ)
 
     @property
     def instructions(self) -> str:
-        return self._recollection.recall()
+        return self.recollection.recall()
 
     async def open(self, listener: Listener, behalf: Awaitable[Behalf]) -> Link:
         server, limits = self._server, self._server.settings
+        container = await contain(server, self._environment, self._containers, self._guardian)
+        command, *arguments = container.argv if container is not None else (server.command, *server.args)
         transport = StdioTransport(
-            server.command,
-            server.args,
+            command,
+            arguments,
             self._environment,
             cwd=server.cwd,
             limit=limits.max_message_bytes,
@@ -70,6 +91,7 @@ class StdioOpener:
             processes=limits.processes,
             guardian=self._guardian,
             log=self._log,
+            container=container,
         )
         client = McpClient(transport, name=server.name, timeout=limits.timeout, listener=listener)
         await transport.open(client)
@@ -79,7 +101,7 @@ class StdioOpener:
         except BaseException:
             await transport.aclose()
             raise
-        self._recollection.remember(session.instructions)
+        self.recollection.remember(session.instructions)
         return session
 
     async def _unless_ended(self, client: McpClient, behalf: Awaitable[Behalf]) -> Behalf:

@@ -8,7 +8,9 @@ from typing import cast
 from plait.config.command import resolve_command
 from plait.errors import ConfigError, UpstreamUnavailable
 from plait.outbox import Outbox
+from plait.tasks import seen_through
 from plait.upstream.base import Receiver
+from plait.upstream.containers import Container
 from plait.upstream.process import Child, Guardian
 from plait.upstream.stderr import StderrLog
 from plait.wire.framing import LineFramer, Oversized, as_line
@@ -37,6 +39,7 @@ class StdioTransport:
         processes: int | None = None,
         guardian: Guardian | None = None,
         log: StderrLog | None = None,
+        container: Container | None = None,
     ) -> None:
         self._argv = (command, *args)
         self._env = dict(env) if env is not None else {"PATH": os.environ.get("PATH", os.defpath)}
@@ -46,6 +49,7 @@ class StdioTransport:
         self._own_guardian = None if guardian is not None else Guardian()
         self._guardian = guardian or self._own_guardian
         self.log = log or StderrLog()
+        self._container = container
         self.lagging = False
         self._child: Child | None = None
         self._stdin: asyncio.WriteTransport | None = None
@@ -61,7 +65,17 @@ class StdioTransport:
     # ---- opening and closing
 
     async def open(self, receiver: Receiver) -> None:
-        """Raises UpstreamUnavailable, which says where we looked, if the command cannot be started."""
+        """Raises UpstreamUnavailable, which says where we looked, if the command cannot be started.
+
+        Takes milliseconds, and is not torn by a cancellation: what is open can be closed, halves cannot.
+        """
+        try:
+            await seen_through(asyncio.get_running_loop().create_task(self._start(receiver)))
+        except BaseException:
+            await self.aclose()
+            raise
+
+    async def _start(self, receiver: Receiver) -> None:
         child = self._child = await self._spawn()
         loop = asyncio.get_running_loop()
         stdin, stdout, stderr = (
@@ -119,6 +133,7 @@ class StdioTransport:
         if self._stdin is not None and self._outbox is not None:
             self._outbox.flush()
             self._stdin.close()
+        code = self._child.returncode if self._child is not None else 0
         try:
             if self._child is not None:
                 await self._child.stop()
@@ -127,8 +142,12 @@ class StdioTransport:
                 reader.close()
             if self._watch is not None:
                 self._watch.cancel()
-            if self._own_guardian is not None:
-                await self._own_guardian.aclose()
+            try:
+                if self._container is not None:
+                    await self._container.remove(self._child, unasked=code is not None and code >= 0)
+            finally:
+                if self._own_guardian is not None:
+                    await self._own_guardian.aclose()
 
     def abort(self, reason: str) -> None:
         self._aborted = reason

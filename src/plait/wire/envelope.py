@@ -49,6 +49,8 @@ class ErrorBody(Struct, omit_defaults=True):
 
 
 encode = Encoder().encode
+encode_sorted = Encoder(order="sorted").encode
+"""The same bytes for the same fields, in whatever order they came."""
 _decode = Decoder(Envelope).decode
 _decode_torn = Decoder(Torn).decode
 _check_grammar = Decoder(Raw).decode

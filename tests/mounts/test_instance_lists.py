@@ -8,7 +8,7 @@ from clock import jumping, quiet
 from fakes import FakeServer, Held, Message, Refusal
 from life import life
 from plait.mounts.lists import DEBOUNCE
-from plait.mounts.mount import MountState
+from plait.mounts.state import MountState
 from plait.wire.spec import CHANGED, Kind
 
 PENDING, ACTIVE, FAILED, CLOSED = MountState
@@ -85,8 +85,8 @@ async def test_a_refresh_that_fails_keeps_the_old_list(answer: object) -> None:
         changed(server, "tools")
         await asyncio.sleep(1)
         assert (made.keys(), made.around.changes) == (["old"], 1)
-        assert made.mount.counters["list that could not be refreshed"] == 1
-        assert made.mount.state is ACTIVE
+        assert made.instance.counters["list that could not be refreshed"] == 1
+        assert made.instance.state is ACTIVE
 
 
 @jumping

@@ -5,7 +5,7 @@ import asyncio
 from clock import jumping, quiet
 from fakes import FakeServer, Refusal
 from life import life
-from plait.mounts.mount import MountState
+from plait.mounts.state import MountState
 from plait.session.exchange import Reply
 from plait.wire.address import as_raw
 from plait.wire.envelope import EMPTY
@@ -22,11 +22,11 @@ async def test_a_level_is_sent_now_and_after_every_start_but_only_where_there_is
     for server, expected in ((loud, [{"level": "error"}] * 2), (silent, [])):
         async with life(server) as made:
             await made.start()
-            made.mount.set_level("error")
+            made.instance.set_level("error")
             await quiet()
             await made.end()
-            made.mount.become(FAILED, "x")
-            made.mount.become(PENDING, "x")
+            made.instance.standing.become(FAILED, "x")
+            made.instance.standing.become(PENDING, "x")
             await made.start()
             await quiet()
             assert server.asked("logging/setLevel") == expected
@@ -38,9 +38,9 @@ async def test_a_level_set_while_the_server_is_away_is_sent_once_it_is_there() -
     async with life(server) as made:
         await made.start()
         await made.end()
-        made.mount.set_level("debug")
-        made.mount.become(FAILED, "x")
-        made.mount.become(PENDING, "x")
+        made.instance.set_level("debug")
+        made.instance.standing.become(FAILED, "x")
+        made.instance.standing.become(PENDING, "x")
         await asyncio.sleep(1)
         await made.start()
         await quiet()
@@ -52,10 +52,10 @@ async def test_a_server_that_refuses_the_level_is_none_the_worse() -> None:
     server = FakeServer(capabilities={"logging": {}})
     server.answers["logging/setLevel"] = lambda params: Refusal()
     async with life(server) as made:
-        made.mount.level = "info"
+        made.instance.level = "info"
         await made.start()
         await quiet()
-        assert made.mount.state is ACTIVE
+        assert made.instance.state is ACTIVE
 
 
 # ---- notifications and questions
@@ -79,9 +79,9 @@ async def test_other_notifications_are_passed_on_as_they_are() -> None:
 async def test_what_we_tell_the_server_reaches_it_or_is_missed() -> None:
     server = FakeServer()
     async with life(server) as made:
-        made.mount.notify("notifications/roots/list_changed")
+        made.instance.notify("notifications/roots/list_changed")
         await made.start()
-        made.mount.notify("notifications/roots/list_changed", {"x": as_raw(1)})
+        made.instance.notify("notifications/roots/list_changed", {"x": as_raw(1)})
         assert server.told("notifications/roots/list_changed") == [{"x": 1}]
 
 
@@ -145,7 +145,7 @@ async def test_a_question_of_a_server_that_ends_ends_with_it() -> None:
         await quiet()
         await made.end()
         await quiet()
-        assert made.mount._questions == {}
+        assert len(made.instance._questions) == 0
 
 
 @jumping
@@ -156,4 +156,4 @@ async def test_what_is_dropped_is_counted() -> None:
         for _ in range(3):
             server.wire.say({"jsonrpc": "2.0", "id": 99, "result": {}})
         await quiet()
-        assert made.mount.counters == {"reply to nobody": 3}
+        assert made.instance.counters == {"reply to nobody": 3}

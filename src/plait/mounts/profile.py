@@ -1,0 +1,35 @@
+"""What clients have in common who may share a session with a server."""
+
+from msgspec import Struct
+
+from plait.session.exchange import Caller
+from plait.session.negotiation import relayable
+from plait.upstream.opening import Behalf
+from plait.wire.envelope import encode_sorted
+from plait.wire.spec import LATEST_HANDSHAKE
+
+ANONYMOUS = "anonymous"
+
+
+class Profile(Struct, frozen=True):
+    """Who they are, and what they can do: a server's lists and its questions depend on both."""
+
+    identity: str
+    capabilities: bytes
+
+
+EVERYBODY = Profile("", b"{}")
+"""Of a session that all share: nothing is declared, since nobody in particular could be asked."""
+
+
+def profile_of(behalf: Behalf) -> Profile:
+    return Profile(behalf.identity, encode_sorted(behalf.capabilities))
+
+
+def behalf_of(caller: Caller) -> Behalf:
+    return Behalf(relayable(caller.capabilities), caller.revision, caller.identity)
+
+
+def nobody(identity: str = ANONYMOUS) -> Behalf:
+    """A client that declares nothing: what a server is greeted for when no client is there yet."""
+    return Behalf({}, LATEST_HANDSHAKE, identity)
