@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from plait.version import VERSION
 
 if TYPE_CHECKING:
+    from plait.client import Client as Client
     from plait.compositor import Compositor as Compositor
     from plait.compositor import CompositorState as CompositorState
     from plait.config.model import Config as Config
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from plait.mounts.mount import Mount as Mount
     from plait.mounts.state import MountEvent as MountEvent
     from plait.mounts.state import MountState as MountState
+    from plait.notices import NotificationsBuffer as NotificationsBuffer
     from plait.outbound.urls import UrlPolicy as UrlPolicy
     from plait.pipeline.audit import AuditLog as AuditLog
     from plait.pipeline.commands import CommandPolicy as CommandPolicy
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     from plait.session.exchange import Handler as Handler
     from plait.session.exchange import Reply as Reply
     from plait.session.exchange import Verdict as Verdict
+    from plait.session.exchange import refuse as refuse
     from plait.shell import McpServerShell as McpServerShell
     from plait.upstream.client import McpClient as McpClient
     from plait.upstream.handshake import McpSession as McpSession
@@ -69,6 +72,7 @@ if TYPE_CHECKING:
 __version__ = VERSION
 
 _HOMES = {
+    "Client": "plait.client",
     "Compositor": "plait.compositor",
     "CompositorState": "plait.compositor",
     "Config": "plait.config.model",
@@ -84,6 +88,7 @@ _HOMES = {
     "Mount": "plait.mounts.mount",
     "MountEvent": "plait.mounts.state",
     "MountState": "plait.mounts.state",
+    "NotificationsBuffer": "plait.notices",
     "UrlPolicy": "plait.outbound.urls",
     "AuditLog": "plait.pipeline.audit",
     "CommandPolicy": "plait.pipeline.commands",
@@ -107,6 +112,7 @@ _HOMES = {
     "Handler": "plait.session.exchange",
     "Reply": "plait.session.exchange",
     "Verdict": "plait.session.exchange",
+    "refuse": "plait.session.exchange",
     "McpServerShell": "plait.shell",
     "McpClient": "plait.upstream.client",
     "McpSession": "plait.upstream.handshake",

@@ -4,13 +4,14 @@ import contextlib
 import enum
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from msgspec import Raw
 
 from plait import leaks
 from plait.config.model import Config, ServerSettings, Settings
 from plait.downstream.connection import Connection, Writer
+from plait.downstream.extras import needing
 from plait.downstream.memory import MemoryTransport
 from plait.errors import LifecycleError, PlaitError
 from plait.furnish import furnish
@@ -34,6 +35,9 @@ from plait.tasks import to_the_end
 from plait.upstream.base import Link
 from plait.upstream.process import Guardian
 from plait.wire.envelope import Fields
+
+if TYPE_CHECKING:
+    from plait.downstream.sdk_fastmcp import CompositorTransport
 
 
 def _sees(layers: Sequence[Layer]) -> Sees | None:
@@ -254,11 +258,6 @@ class Compositor:
         """Tell it, a function or a coroutine function, of every mount event; call the result to stop."""
         return self.registry.events.listen(listener)
 
-    @property
-    def changes(self) -> Changes:
-        """What servers say has changed."""
-        return self.registry.changes
-
     # ---- clients
 
     def connect(self, writer: Writer, identity: str = "anonymous") -> Connection:
@@ -282,9 +281,20 @@ class Compositor:
         await connection.aclose()
         await self.registry.leave(connection)
 
+    @property
+    def changes(self) -> Changes:
+        """What servers say has changed; `Client.notifications` listens to it."""
+        return self.registry.changes
+
     def transport(self) -> MemoryTransport:
-        """For a client in this process: `McpSession.connect(compositor.transport())`."""
+        """For one client in this process: `McpSession.connect(compositor.transport())`, `mcp.Client(…)`."""
         return MemoryTransport(self.connect, self.disconnect)
+
+    def fastmcp_transport(self) -> "CompositorTransport":
+        """For clients of FastMCP's in this process: `fastmcp.Client(compositor.fastmcp_transport())`."""
+        with needing("fastmcp"):
+            from plait.downstream.sdk_fastmcp import CompositorTransport  # noqa: PLC0415  an extra
+        return CompositorTransport(self.transport)
 
     def _welcome(self, revision: str) -> Raw:
         return welcome(self.settings.name, revision, self.registry.mounts, self.naming)

@@ -2,13 +2,22 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 from plait.downstream.connection import Connection, Writer
+from plait.downstream.extras import needing
+from plait.errors import LocalProtocolError
 from plait.upstream.base import Immediate, Receiver
+
+if TYPE_CHECKING:
+    from plait.downstream.sdk import Incoming, Outgoing
 
 
 class MemoryTransport(Immediate):
-    """Carries the messages of an McpClient to a connection of ours, and back."""
+    """Carries the messages of one client to a connection of ours, and back.
+
+    The client is an McpClient, which opens it, or the official SDK's `mcp.Client`, which enters it.
+    """
 
     def __init__(
         self,
@@ -22,6 +31,19 @@ class MemoryTransport(Immediate):
     async def open(self, receiver: Receiver) -> None:
         self._receiver = receiver
         self._connection = self._connect(_Back(receiver))
+
+    async def __aenter__(self) -> "tuple[Incoming, Outgoing]":
+        """As `mcp.Client` wants a transport: the stream it reads from, and the one it writes to."""
+        with needing("mcp"):
+            from plait.downstream.sdk import Incoming, Outgoing  # noqa: PLC0415  only its clients have it
+        if self._connection is not None:
+            raise LocalProtocolError("a transport is for one client; ask for another one")
+        incoming = Incoming()
+        self._connection = self._connect(incoming)
+        return incoming, Outgoing(self._connection.receive)
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.aclose()
 
     def write(self, message: bytes) -> None:
         if self._connection is not None:

@@ -232,9 +232,10 @@ class Registry:
 
     def lists_changed(self, instance: Instance) -> None:
         self._overall = None
-        for view in self.views_of(instance):
-            if Kind.RESOURCES in view.publish():
-                self.changes.list_changed(instance.prefix)
+        seen = [view.publish() for view in self.views_of(instance)]
+        # The lists of a first start are new, not other ones; what nobody has seen may be other ones.
+        if instance.first_outcome.done() and (any(seen) or not seen):
+            self.changes.list_changed(instance.prefix)
 
     def heard(self, instance: Instance, method: str, params: Fields) -> None:
         match method:

@@ -75,11 +75,7 @@ class Naming(Struct, frozen=True):
             # Mounted so to keep its names as they are: an MCP App knows only those.
             return native
         full = f"{prefix}{self.separator}{native}"
-        longest = LONGEST - self.budget
-        clean = _ILLEGAL[self.separator == "."].sub("_", full)
-        if clean == full and len(full) <= longest:
-            return full
-        return f"{clean[: max(0, longest - _HASHED - 1)]}_{_hash(full)}"
+        return fit(full, LONGEST - self.budget, _ILLEGAL[self.separator == "."])
 
     def spellings(self, prefix: MountPrefix, native: str) -> set[str]:
         """What else somebody may call it: the bare name, and the other separators' forms.
@@ -88,6 +84,14 @@ class Naming(Struct, frozen=True):
         """
         left, found, bare = (prefix, True, native) if prefix else native.partition("__")
         return {bare, *(f"{left}{separator}{bare}" for separator in SEPARATORS)} if found else {native}
+
+
+def fit(name: str, longest: int = LONGEST, illegal: re.Pattern[str] = _ILLEGAL[0]) -> str:
+    """The name itself, or a shortened one with a hash of it where the strictest readers would refuse it."""
+    clean = illegal.sub("_", name)
+    if name and clean == name and len(name) <= longest:
+        return name
+    return f"{clean[: max(0, longest - _HASHED - 1)]}_{_hash(name)}"
 
 
 def build_mcp_function(prefix: MountPrefix, tool: str, naming: Naming | None = None) -> str:

@@ -238,7 +238,7 @@ class McpClient:
 
     def _advance(self, call: Call, params: Fields) -> None:
         """Progress: the deadline starts anew, and whoever asked for it gets it under their own token."""
-        self._arm(call, self.timeout)
+        self._arm(call, call.seconds)
         exchange = call.exchange
         if call.on_progress is not None:
             call.on_progress(params)
