@@ -110,19 +110,19 @@ class Calls:
     async def _on_its_own(self, method: str, params: Fields | None, exchange: Exchange) -> Reply:
         """A server for this one request: opened for it, and closed after it on every path."""
         instance = self._instance
-        errand = Errand(instance, exchange, self._tasks)
-        link = await instance.opener.open(errand, asyncio.shield(instance.behalf))
-        errand.link = link
+        single = SingleCall(instance, exchange, self._tasks)
+        link = await instance.opener.open(single, asyncio.shield(instance.behalf))
+        single.link = link
         try:
             return await link.request(method, params, exchange)
         finally:
-            errand.questions.retract_all()
+            single.questions.retract_all()
             await link.aclose()
             if instance.stale:
                 instance.wake()  # it said that its lists have changed: read them again
 
 
-class Errand(Listener):
+class SingleCall(Listener):
     """A server that was opened for one request: whatever it says belongs to that."""
 
     def __init__(self, instance: Instance, exchange: Exchange, tasks: TaskSet) -> None:
