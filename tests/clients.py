@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Self
 
 from msgspec.json import decode
@@ -14,7 +14,7 @@ from plait.compositor import Compositor
 from plait.config.model import Settings
 from plait.routing.naming import MountPrefix
 from plait.session.exchange import Exchange, Reply
-from plait.upstream.client import Listener
+from plait.upstream.client import Answer, Listener
 from plait.upstream.handshake import McpSession
 from plait.wire.address import as_raw
 from plait.wire.envelope import Fields, encode
@@ -114,8 +114,8 @@ class Client(Listener):
         id: bytes,
         method: str,
         params: Fields,
-        answer: Callable[[Reply], None],
-        exchange: Exchange | None = None,
+        answer: Answer,
+        exchange: Exchange | None,
     ) -> None:
         self.asked.append((method, {key: decode(value) for key, value in params.items()}))
         scripted = self.answers[method]

@@ -29,7 +29,7 @@ def answered(replies: list[Reply]) -> list[object]:
 async def consult(handlers: Handlers, method: str, **params: object) -> list[object]:
     """The answers to one question, once everything is quiet."""
     replies: list[Reply] = []
-    handlers.consulted(b"1", method, fields(**params), replies.append)
+    handlers.consulted(b"1", method, fields(**params), replies.append, None)
     await quiet()
     return answered(replies)
 
@@ -131,7 +131,7 @@ async def test_a_question_that_is_taken_back_or_left_behind_ends_its_handler() -
     handlers = Handlers(sampling=never)
     replies: list[Reply] = []
     for number in (1, 2):
-        handlers.consulted(b"%d" % number, SAMPLE, fields(number=number), replies.append)
+        handlers.consulted(b"%d" % number, SAMPLE, fields(number=number), replies.append, None)
     await quiet()
     handlers.retracted(b"1")
     handlers.retracted(b"1")

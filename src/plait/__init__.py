@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from plait.shell import McpServerShell as McpServerShell
     from plait.upstream.client import McpClient as McpClient
     from plait.upstream.handshake import McpSession as McpSession
+    from plait.upstream.http import HttpTransport as HttpTransport
     from plait.upstream.mock import MockTransport as MockTransport
     from plait.upstream.stdio import StdioTransport as StdioTransport
     from plait.wire.content import error_result as error_result
@@ -116,6 +117,7 @@ _HOMES = {
     "McpServerShell": "plait.shell",
     "McpClient": "plait.upstream.client",
     "McpSession": "plait.upstream.handshake",
+    "HttpTransport": "plait.upstream.http",
     "MockTransport": "plait.upstream.mock",
     "StdioTransport": "plait.upstream.stdio",
     "error_result": "plait.wire.content",

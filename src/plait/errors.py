@@ -88,13 +88,18 @@ class UpstreamUnavailable(UpstreamError):
 
 
 class SessionLost(UpstreamUnavailable):
-    """The server no longer knows our session, and has not looked at the request: it may be sent again."""
+    """The server knows our session no more. It did not look at the request, which may be sent once more."""
 
 
 class NeedsAuth(UpstreamUnavailable):
-    """The server wants somebody to sign in first."""
+    """The server wants a sign-in, or another one than it was given. Asking again changes nothing."""
 
     kind = "needs auth"
+
+    def __init__(self, message: str, challenge: str = "") -> None:
+        super().__init__(message)
+        self.challenge = challenge
+        """Its `WWW-Authenticate`, which says how to sign in."""
 
 
 class UpstreamBusy(UpstreamError):

@@ -80,11 +80,11 @@ class Handlers(Listener):
         method: str,
         params: Fields,
         answer: Callable[[Reply], None],
-        exchange: Exchange | None = None,
+        exchange: Exchange | None,
     ) -> None:
         asked = self._answering.get(method)
         if asked is None:
-            super().consulted(id, method, params, answer)
+            super().consulted(id, method, params, answer, exchange)
             return
         self._questions[id] = self._tasks.start(self._answer(id, method, asked, params, answer))
 

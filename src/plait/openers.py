@@ -48,7 +48,9 @@ class Openers:
             case StdioServer():
                 return StdioOpener(server, self._settings, self._environ, self._guardian, StderrLog())
             case HttpServer():
-                raise Unmountable(f"'{server.name}' is an HTTP server, and plait speaks stdio only so far")
+                from plait.upstream.opening_http import HttpOpener  # noqa: PLC0415  brings the URL parser along
+
+                return HttpOpener(server, self._environ)
             case PythonServer():
                 return self.of(load_provider(server.module, server.where), name, settings)
         if isinstance(server, Opener):

@@ -48,6 +48,7 @@ def test_what_was_read_cannot_be_changed() -> None:
     [
         StdioServer(command="x", env={"TOKEN": "hush"}),
         HttpServer(url="https://ada:hush@api.example/?key=hush", headers={"TOKEN": "hush"}),
+        HttpServer(url="https://api.example/", headers={"TOKEN": "hush"}, auth="hush"),
         Config(servers=(StdioServer(command="x", env={"TOKEN": "hush"}),), delegation={"TOKEN": "hush"}),
     ],
 )

@@ -110,6 +110,23 @@ def test_every_text_of_an_entry_is_expanded(read: Callable[..., Config]) -> None
     assert (remote.url, remote.headers) == ("https://a", {"X": "a"})
 
 
+def test_a_token_is_read_and_a_sign_in_is_left_to_others(read: Callable[..., Config]) -> None:
+    def token(text: str) -> str | None:
+        server = one(read(entry(f'"url": "https://x", "auth": {text}'), T="hush"))
+        assert isinstance(server, HttpServer)
+        return server.auth
+
+    assert token('"${T}"') == "hush"
+    assert [token(text) for text in ('"oauth"', '"OAuth"', '""', '{"CLIENT_ID": "x"}', "null")] == [None] * 5
+
+
+def test_a_token_that_no_header_can_hold_is_refused_and_not_shown(read: Callable[..., Config]) -> None:
+    config = read(entry('"url": "https://x", "auth": "hu\\nsh"'))
+    (problem,) = config.problems
+    assert problem.message == "this token cannot be sent in a header"
+    assert "sh" not in str(problem.excerpt).replace("https", "")
+
+
 def test_a_relative_folder_is_in_the_project(read: Callable[..., Config], tmp_path: Path) -> None:
     server = one(read(entry('"command": "x", "cwd": "sub"')))
     assert isinstance(server, StdioServer)

@@ -95,6 +95,20 @@ def test_a_body_is_sent_again_to_its_own_origin_only(status: int) -> None:
             redirected(post(), status, location)
 
 
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_who_talks_to_one_server_stays_there_and_keeps_the_method(status: int) -> None:
+    again = redirected(post(), status, "/y", same_origin=True)
+    assert (again.method, again.body, again.url.target) == ("POST", b"{}", "/y")
+    for request in (post(), get()):
+        with pytest.raises(AnswerBroken, match=r"another origin, b\.example; nothing is sent there"):
+            redirected(request, status, "https://b.example/", same_origin=True)
+
+
+def test_who_talks_to_one_server_does_not_make_a_get_of_a_post() -> None:
+    with pytest.raises(AnswerBroken, match="303"):
+        redirected(post(), 303, "/y", same_origin=True)
+
+
 def test_a_redirect_that_is_no_url_is_refused() -> None:
     for location in ("http://", "https://u:p@b/", "\\\\b", "javascript:alert(1)"):
         with pytest.raises(UrlRefused, match="invalid URL in a redirect"):

@@ -13,6 +13,7 @@ from plait.cli.screen import Screen
 from plait.cli.session import Looking, describe, looking
 from plait.config.command import resolve_command
 from plait.config.environment import server_environment
+from plait.config.masking import mask_url
 from plait.config.model import Config, HttpServer, PythonServer, StdioServer
 from plait.config.problem import Problem
 from plait.errors import ConfigError, Unmountable
@@ -59,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _resolve(config: Config) -> list[Finding]:
-    """Does each command exist where the server will look for it?"""
+    """Does each command exist where the server will look for it? A URL is asked only by --start."""
     findings = []
     for server in config.servers:
         if not isinstance(server, StdioServer):
@@ -75,7 +76,7 @@ def _resolve(config: Config) -> list[Finding]:
 
 def _other(server: HttpServer | PythonServer) -> Finding:
     if isinstance(server, HttpServer):
-        return Finding(server.name, False, "an HTTP server: plait speaks stdio only so far")
+        return Finding(server.name, True, mask_url(server.url))
     try:
         load_provider(server.module, server.where)
     except Unmountable as problem:

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
-from plait.config.masking import mask_url, mask_values
+from plait.config.masking import MASK, mask_url, mask_values
 from plait.config.problem import Problem, Where
 from plait.errors import ConfigError
 
@@ -99,6 +99,8 @@ class HttpServer(_Discreet, frozen=True, kw_only=True):
     name: str = ""
     url: str
     headers: Mapping[str, str] = field(default_factory=dict)
+    auth: str | None = None
+    """A token, sent as `Authorization: Bearer` unless the headers have an Authorization."""
     settings: ServerSettings = ServerSettings()
     where: Where | None = None
     transport: Literal["http", "sse"] | None = None
@@ -108,7 +110,11 @@ class HttpServer(_Discreet, frozen=True, kw_only=True):
         force_setattr(self, "headers", dict(self.headers))
 
     def _masked(self) -> dict[str, object]:
-        return {"url": mask_url(self.url), "headers": mask_values(self.headers)}
+        return {
+            "url": mask_url(self.url),
+            "headers": mask_values(self.headers),
+            "auth": None if self.auth is None else MASK,
+        }
 
 
 class PythonServer(Struct, frozen=True, kw_only=True):

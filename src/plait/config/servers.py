@@ -33,11 +33,11 @@ _TYPE_KEYS = ("type", "transport", "transportType")
 _URL_KEYS = ("httpUrl", "url", "serverUrl", "uri")
 _TOOL_KEYS = ("includeTools", "enabled_tools", "excludeTools", "disabledTools", "disabled_tools")
 _PROGRAM_KEYS = ("command", "cmd", "args", "cwd", "env", "envs")
-_OTHER_KEYS = ("headers", "http_headers", "disabled", "enabled", "plait")
+_OTHER_KEYS = ("headers", "http_headers", "auth", "disabled", "enabled", "plait")
 _READ_KEYS = frozenset((*_TYPE_KEYS, *_URL_KEYS, *_TOOL_KEYS, *_PROGRAM_KEYS, *_OTHER_KEYS))
 # Other programs' keys that we pass over on purpose; listed so that they are not taken for mistakes.
 _KNOWN_KEYS = _READ_KEYS | {
-    *("timeout", "description", "name", "tools", "tags", "auth", "oauth", "trust", "envFile", "env_vars"),
+    *("timeout", "description", "name", "tools", "tags", "oauth", "trust", "envFile", "env_vars"),
     *("module", "alwaysAllow", "autoApprove", "enabledTools", "env_http_headers", "protocol"),
 }
 
@@ -145,10 +145,21 @@ class _Entry:
             name=self._name,
             url=url,
             headers=self._mapping(("headers", "http_headers"), _may_be_header, "this header cannot be sent"),
+            auth=self._token(),
             settings=self._settings(),
             where=self._spot.where(),
             transport=self._transport(),
         )
+
+    def _token(self) -> str | None:
+        """Where others write `oauth`, or an object, they mean a sign-in and not a token."""
+        spot = self._spot.member("auth")
+        if spot is None or not isinstance(spot.node.value, str) or spot.node.value.lower() == "oauth":
+            return None
+        token = fields.expanded(spot, self._findings, self._variables)
+        if token is not None and not _may_be_header("Authorization", token):
+            self._report(IMPOSSIBLE_VALUE, spot, "this token cannot be sent in a header")
+        return token or None
 
     def _transport(self) -> Literal["http", "sse"] | None:
         """What the file says about the kind of HTTP; Gemini says it by the name of the key."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from plait.errors import SessionLost, UpstreamBusy, UpstreamTimeout, UpstreamUnavailable
@@ -14,7 +13,7 @@ from plait.mounts.turnstile import Turnstile
 from plait.session.exchange import Exchange, Reply
 from plait.tasks import TaskSet
 from plait.upstream.base import Link
-from plait.upstream.client import Listener
+from plait.upstream.client import Answer, Listener
 from plait.wire.envelope import Fields
 
 if TYPE_CHECKING:
@@ -143,8 +142,8 @@ class SingleCall(Listener):
         id: bytes,
         method: str,
         params: Fields,
-        answer: Callable[[Reply], None],
-        exchange: Exchange | None = None,
+        answer: Answer,
+        exchange: Exchange | None,
     ) -> None:
         self._instance.put(self.questions, id, method, params, answer, self._exchange)
 

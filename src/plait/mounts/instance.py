@@ -4,14 +4,14 @@ import asyncio
 import contextlib
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from plait.config.model import ServerSettings
 from plait.errors import PlaitError, UpstreamError, UpstreamTimeout
 from plait.mounts.calls import Calls
 from plait.mounts.lists import Lists
-from plait.mounts.questions import Answer, Questions
+from plait.mounts.questions import Questions
 from plait.mounts.standing import Standing
 from plait.mounts.state import MountState
 from plait.routing.catalog import Item, matches
@@ -19,7 +19,7 @@ from plait.routing.naming import MountPrefix
 from plait.session.exchange import Exchange, OnProgress, Reply
 from plait.tasks import TaskSet
 from plait.upstream.base import Link
-from plait.upstream.client import Listener
+from plait.upstream.client import Answer, Listener
 from plait.upstream.opening import Behalf, Declaring, Opener, Remembering
 from plait.upstream.recollection import Recalled
 from plait.wire.address import as_raw
@@ -286,8 +286,8 @@ class Instance(Listener):
         id: bytes,
         method: str,
         params: Fields,
-        answer: Callable[[Reply], None],
-        exchange: Exchange | None = None,
+        answer: Answer,
+        exchange: Exchange | None,
     ) -> None:
         self.put(self._questions, id, method, params, answer, exchange)
 

@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 from plait.session.exchange import OnProgress, Reply
 from plait.session.negotiation import fields_of
 from plait.tasks import TaskSet
+from plait.upstream.client import Answer
 from plait.wire.envelope import Fields
 
-Answer = Callable[[Reply], None]
 Put = Callable[[str, Fields, OnProgress], Awaitable[Reply]]
 Notify = Callable[[str, Fields], None]
 

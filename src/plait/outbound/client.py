@@ -90,7 +90,7 @@ class HttpClient:
             if limits.hops == 0 or response.status not in REDIRECTS or location is None:
                 return response
             response.close()
-            request = redirected(request, response.status, location)
+            request = redirected(request, response.status, location, same_origin=limits.same_origin)
         raise AnswerBroken(f"{request.url.host.name}: more than {limits.hops} redirects, one after the other")
 
     async def _send(self, request: Request, limits: Limits) -> "Response":

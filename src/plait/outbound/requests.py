@@ -54,6 +54,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     head_bytes: int = 64 * 1024
     hops: int = 5
     """Redirects to follow. 0: a redirect is an answer like any other."""
+    same_origin: bool = False
+    """For whoever talks to one server: redirects stay within the origin, and a POST stays a POST."""
 
 
 class Request(Struct, frozen=True):
@@ -76,19 +78,22 @@ def make_request(method: str, url: str, headers: Mapping[str, str] | None, body:
     return Request(method, parsed, _read_headers(headers or {}), body)
 
 
-def redirected(request: Request, status: int, location: str) -> Request:
+def redirected(request: Request, status: int, location: str, *, same_origin: bool = False) -> Request:
     """The request that follows a redirect. Raises UrlRefused or AnswerBroken if none may."""
     try:
         url = join_url(request.url, location)
     except InvalidUrl as problem:
         raise UrlRefused(Refusal("invalid", f"invalid URL in a redirect: {problem}")) from None
-    request = _with_method(request, status)
+    if not same_origin:
+        request = _with_method(request, status)
+    elif status == 303 and request.body is not None:
+        raise AnswerBroken(f"{request.url.host.name} redirects a {request.method} with 303, to be a GET")
     if url.origin == request.url.origin:
         return replace(request, url=url)
-    if request.body is not None:
+    if request.body is not None or same_origin:
         raise AnswerBroken(
             f"{request.url.host.name} redirects a {request.method} to another origin, {url.host.name}; "
-            "its body is not sent there; ask for the new URL itself if you trust it"
+            "nothing is sent there; ask for the new URL itself if you trust it"
         )
     harmless = {name: value for name, value in request.headers.items() if name.lower() in _HARMLESS}
     return replace(request, url=url, headers=harmless)

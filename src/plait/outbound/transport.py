@@ -39,6 +39,10 @@ if TYPE_CHECKING:
 Lookup = Callable[[str], Awaitable[tuple[Address, ...] | Refusal]]
 JudgeAddress = Callable[[str, Address], Refusal | None]
 
+KEEP_ALIVE = 4.0
+"""Seconds that an unused connection is kept. Node and uvicorn close theirs after five: a POST that meets
+the closing is lost, and cannot be sent again, since nobody knows whether it was read."""
+
 FAULTS = (ClientError, HttpProcessingError, TimeoutError, OSError, ValueError)
 """All that aiohttp raises when the other side or the network fails."""
 
@@ -79,9 +83,13 @@ class JudgingConnector(TCPConnector):
     """
 
     def __init__(self, lookup: Lookup, judge: JudgeAddress, tls: SSLContext | None) -> None:
-        # Without a cache each new connection is judged by an answer of its own.
         super().__init__(
-            resolver=JudgingResolver(lookup), use_dns_cache=False, ssl=True if tls is None else tls
+            resolver=JudgingResolver(lookup),
+            use_dns_cache=False,  # each new connection is judged by an answer of its own
+            ssl=True if tls is None else tls,
+            # Whoever calls says how many at once; event streams, which stay open, must not use them up.
+            limit=0,
+            keepalive_timeout=KEEP_ALIVE,
         )
         self._judge = judge
 

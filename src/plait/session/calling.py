@@ -62,6 +62,14 @@ class CallingSession(Generic[Waiter]):
         """The bytes that answer a question of the server's."""
         return failure(id, reply.error) if reply.error is not None else result(id, reply.result or EMPTY)
 
+    def waiter(self, id: bytes) -> Waiter | None:
+        """Whoever waits for the reply to this request, and goes on waiting."""
+        return self._pending.get(id)
+
+    def forget(self, id: bytes) -> Waiter | None:
+        """Whoever waits for a reply that will not come; a later one finds nobody."""
+        return self._pending.take(id)
+
     def drain(self) -> list[Waiter]:
         """Everybody who still waits: the server is gone."""
         return list(self._pending.drain())

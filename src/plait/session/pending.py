@@ -48,6 +48,10 @@ class Pending(Generic[Waiter]):
             self._progress.pop(id, None)
         return self._waiting.pop(id, None)
 
+    def get(self, id: bytes) -> Waiter | None:
+        """Whoever waits for this id."""
+        return self._waiting.get(id)
+
     def progress(self, params: Fields) -> Advance[Waiter] | Count:
         """The effect of a `notifications/progress`.
 

@@ -3,6 +3,7 @@
 import asyncio
 from typing import Protocol
 
+from plait.errors import UpstreamError
 from plait.session.exchange import Exchange, Reply
 from plait.wire.envelope import Fields
 
@@ -43,10 +44,17 @@ class Link(Upstream, Protocol):
 class Receiver(Protocol):
     """Whoever a transport hands what arrives to."""
 
-    def received(self, line: bytes) -> None: ...
+    def received(self, line: bytes, within: bytes | None = None) -> None:
+        """A message. `within` is the id of our request on whose own stream it came, where there is one."""
 
     def oversized(self, head: bytes, limit: int) -> None:
         """A message passed the limit. This is its beginning; the rest is thrown away."""
+
+    def failed(self, id: bytes, problem: UpstreamError) -> None:
+        """This request of ours will have no reply; the connection lives on. Too late, it does nothing."""
+
+    def awaits(self, id: bytes) -> bool:
+        """Does anybody still wait for the reply to this request?"""
 
     def closed(self, reason: str) -> None:
         """Nothing more will arrive. Said once."""

@@ -37,6 +37,9 @@ from plait.wire.spec import METHOD_NOT_FOUND, Kind
 
 CALL_DEADLINE = 60.0
 
+Answer = Callable[[Reply], None]
+"""Takes the one answer to a question of the server's."""
+
 
 class Call:
     """A request of ours on its way: who waits, and until when."""
@@ -74,14 +77,12 @@ class Listener:
         """A notification other than progress and cancellation."""
 
     def consulted(
-        self,
-        id: bytes,
-        method: str,
-        params: Fields,
-        answer: Callable[[Reply], None],
-        exchange: Exchange | None = None,
+        self, id: bytes, method: str, params: Fields, answer: Answer, exchange: Exchange | None
     ) -> None:
-        """A request of the server's. Call `answer` once. `exchange`: what it works on, if that is known."""
+        """A request of the server's. Call `answer` once.
+
+        `exchange` is the client's request that it belongs to; None where the transport cannot tell.
+        """
         answer(refuse(METHOD_NOT_FOUND, f"nobody here answers {method}"))
 
     def retracted(self, id: bytes) -> None:
@@ -190,16 +191,26 @@ class McpClient:
 
     # ---- what the server says (the transport calls these)
 
-    def received(self, line: bytes) -> None:
+    def received(self, line: bytes, within: bytes | None = None) -> None:
         for effect in self._session.receive(line):
             if type(effect) is Settle:
                 effect.waiter.settle(effect.reply)
             else:
-                self._do(effect)
+                self._do(effect, within)
 
     def oversized(self, head: bytes, limit: int) -> None:
         for effect in self._session.oversized(head, limit):
             self._do(effect)
+
+    def failed(self, id: bytes, problem: UpstreamError) -> None:
+        call = self._session.forget(id)
+        if call is not None:
+            # The transport knows what happened, and we to whom.
+            problem.args = (f"server '{self.name}', {call.method}: {problem}",)
+            call.fail(problem)
+
+    def awaits(self, id: bytes) -> bool:
+        return self._session.waiter(id) is not None
 
     def closed(self, reason: str) -> None:
         if self.end is not None:
@@ -214,7 +225,7 @@ class McpClient:
     def alone(self) -> bool:
         return len(self._session) <= 1
 
-    def _do(self, effect: CallingEffect[Call]) -> None:
+    def _do(self, effect: CallingEffect[Call], within: bytes | None = None) -> None:
         match effect:
             case Send(data=data):
                 self._transport.write(data)
@@ -227,7 +238,9 @@ class McpClient:
             case Hear(method=method, params=params):
                 self._listener.heard(method, params)
             case Consult(id=id, method=method, params=params):
-                self._listener.consulted(id, method, params, lambda reply: self._answer(id, reply))
+                asked = self._session.waiter(within) if within is not None else None
+                exchange = asked.exchange if asked is not None else None
+                self._listener.consulted(id, method, params, lambda reply: self._answer(id, reply), exchange)
             case Abandon(id=id):
                 self._listener.retracted(id)
             case Count(what=what, detail=detail):

@@ -1,0 +1,47 @@
+"""How a server over HTTP is opened: reached, and greeted, once we know for whom."""
+
+from collections.abc import Awaitable, Mapping
+
+from plait.config.model import HttpServer
+from plait.upstream.base import Link
+from plait.upstream.client import Listener, McpClient
+from plait.upstream.handshake import McpSession
+from plait.upstream.http import HttpTransport
+from plait.upstream.opening import Behalf
+from plait.upstream.recollection import Recollection, instructions_folder
+
+
+class HttpOpener:
+    """Nothing is sent to the server before there is a client to greet it for."""
+
+    def __init__(self, server: HttpServer, environ: Mapping[str, str]) -> None:
+        self._server = server
+        self.recollection = Recollection(instructions_folder(environ), (server.name, server.url))
+
+    @property
+    def instructions(self) -> str:
+        return self.recollection.recall()
+
+    async def open(self, listener: Listener, behalf: Awaitable[Behalf]) -> Link:
+        known = await behalf
+        server, limits = self._server, self._server.settings
+        transport = HttpTransport(
+            server.url, credentials(server), kind=server.transport or "http", limit=limits.max_message_bytes
+        )
+        client = McpClient(transport, name=server.name, timeout=limits.timeout, listener=listener)
+        await transport.open(client)
+        try:
+            session = await McpSession.greet(client, known.capabilities, known.revision, limits.start_timeout)
+        except BaseException:
+            await transport.aclose()
+            raise
+        self.recollection.remember(session.instructions)
+        return session
+
+
+def credentials(server: HttpServer) -> dict[str, str]:
+    """The headers of the configuration; a token is one more, unless they have an Authorization."""
+    headers = dict(server.headers)
+    if server.auth and not any(name.lower() == "authorization" for name in headers):
+        headers["Authorization"] = f"Bearer {server.auth}"
+    return headers
