@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from fakes import FakeServer, Held, Message
 from plait.compositor import Compositor
-from plait.config.model import Settings
+from plait.config.model import ServerSettings, Settings
 from plait.routing.naming import MountPrefix
 from plait.session.exchange import Exchange, Reply
 from plait.upstream.client import Answer, Listener
@@ -27,8 +27,12 @@ PATIENCE = 30.0
 
 
 @contextlib.asynccontextmanager
-async def compositor(*servers: FakeServer, settings: Settings | None = None) -> AsyncIterator[Compositor]:
-    """A compositor with these servers, each under its name. An error that plait calls its own bug fails."""
+async def compositor(
+    *servers: FakeServer, settings: Settings | None = None, shared: bool = False
+) -> AsyncIterator[Compositor]:
+    """A compositor with these servers, each under its name; `shared`: all clients have one session with each.
+
+    An error that plait calls its own bug fails."""
     bugs = _Bugs()
     logging.getLogger("plait").addHandler(bugs)
     try:
@@ -36,7 +40,8 @@ async def compositor(*servers: FakeServer, settings: Settings | None = None) -> 
             replace(settings or Settings(), resource_tools=False, meta_resources=False)
         ) as made:
             for server in servers:
-                await made.mount(MountPrefix(server.name), server, wait=False)
+                share = ServerSettings(share="all" if shared else "identity")
+                await made.mount(MountPrefix(server.name), server, settings=share, wait=False)
             yield made
     finally:
         logging.getLogger("plait").removeHandler(bugs)

@@ -16,7 +16,7 @@ from plait.handlers import Asked, Handlers, Logged, Report, Roots, Told
 from plait.mounts.changes import Changes
 from plait.notices import NotificationsBuffer
 from plait.upstream.base import Transport
-from plait.upstream.client import unwrap
+from plait.upstream.decoded import unwrap
 from plait.upstream.handshake import McpSession
 from plait.upstream.lists import fetch
 from plait.wire.address import as_raw

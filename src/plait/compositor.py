@@ -29,11 +29,12 @@ from plait.routing.naming import MountPrefix, Naming
 from plait.routing.pages import Pager
 from plait.routing.resolver import Sees, resolving
 from plait.routing.router import Router
-from plait.routing.welcome import welcome
-from plait.session.exchange import Handler
+from plait.routing.welcome import server_info, welcome
+from plait.session.exchange import Caller, Handler
 from plait.tasks import to_the_end
 from plait.upstream.base import Link
 from plait.upstream.process import Guardian
+from plait.wire.address import as_raw
 from plait.wire.envelope import Fields
 
 if TYPE_CHECKING:
@@ -269,6 +270,8 @@ class Compositor:
             self._welcome,
             writer,
             joined=self._joined,
+            visited=self._visited,
+            server=as_raw(server_info(self.settings.name)),
             told=self._told,
             limit=self.settings.max_message_bytes,
             identity=identity,
@@ -301,6 +304,10 @@ class Compositor:
 
     def _joined(self, connection: Connection) -> None:
         self.registry.join(connection)
+
+    def _visited(self, caller: Caller) -> None:
+        """A client without a handshake: it hears of changes on its own streams, and joins no audience."""
+        self.registry.view(caller)
 
     def _told(self, connection: Connection, method: str, params: Fields) -> None:
         """What a client tells us concerns servers only if its roots changed."""

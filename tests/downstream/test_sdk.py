@@ -103,10 +103,10 @@ async def test_fastmcps_client_uses_servers_of_every_kind() -> None:
             await client.call_tool("fast__subtract", {})
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_the_official_client_comes_to_the_handshake_in_both_of_its_modes(mode: str) -> None:
+@pytest.mark.parametrize(("mode", "revision"), [("auto", "2026-07-28"), ("legacy", "2025-11-25")])
+async def test_the_official_client_is_served_in_both_eras(mode: str, revision: str) -> None:
     async with serving(a=FakeServer("a")) as made, mcp.Client(made.transport(), mode=mode) as client:
-        assert client.protocol_version == "2025-11-25"
+        assert client.protocol_version == revision
         assert client.server_info is not None
         assert client.server_info.name == "plait"
 
@@ -159,7 +159,9 @@ async def test_questions_progress_and_notifications_reach_the_official_client() 
     server = FakeServer("a", tools=[think])
     async with (
         serving(a=server) as made,
-        mcp.Client(made.transport(), sampling_callback=sample, message_handler=heard) as client,
+        mcp.Client(
+            made.transport(), mode="legacy", sampling_callback=sample, message_handler=heard
+        ) as client,
     ):
         await client.list_tools()
         [block] = (await client.call_tool("a__think", {})).content
@@ -177,7 +179,7 @@ async def test_what_the_sdk_has_no_name_for_survives_as_far_as_the_sdk_lets_it()
         "_meta": {"mine/result": {"z": 1}},
     }
     server.answers["tools/call"] = lambda params: answer
-    async with serving(a=server) as made, mcp.Client(made.transport()) as client:
+    async with serving(a=server) as made, mcp.Client(made.transport(), mode="legacy") as client:
         [listed] = (await client.list_tools()).tools
         assert listed.input_schema == tool["inputSchema"]
         assert listed.meta == tool["_meta"]

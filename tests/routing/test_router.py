@@ -13,9 +13,10 @@ from plait.routing.notifications import Audience
 from plait.routing.pages import Pager
 from plait.routing.router import Router
 from plait.routing.subscriptions import Subscriptions
+from plait.session.eras.results import Freshness
 from plait.session.exchange import Caller, Reply, refuse
 from plait.wire.address import as_raw
-from plait.wire.spec import INVALID_PARAMS, LEVELS, LISTS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
+from plait.wire.spec import INVALID_PARAMS, LEVELS, LISTS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND, Kind
 from seams import FakeCaller, FakeOffer, error_of, result_of
 
 
@@ -54,6 +55,9 @@ class Behind:
 
     def set_level(self, caller: Caller, level: str) -> None:
         self.levels.append(level)
+
+    def freshness(self, kind: Kind) -> Freshness:
+        return Freshness(5000, public=True)
 
 
 class Desk:

@@ -137,18 +137,6 @@ def test_ping_is_always_answered() -> None:
     assert Talk(ready()) >> ping << pong
 
 
-def test_what_is_of_the_modern_era_is_not_here_yet() -> None:
-    envelope = '{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}'
-    for line in (
-        '{"jsonrpc":"2.0","id":1,"method":"server/discover"}',
-        '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":%s}' % envelope,
-    ):
-        for session in (new_session(), ready()):
-            (effect,) = session.receive(line.encode())
-            assert isinstance(effect, Send)
-            assert json.loads(effect.data)["error"]["code"] == -32601
-
-
 # ---- requests
 
 

@@ -11,7 +11,7 @@ from plait.cli.screen import Screen
 from plait.cli.session import Looking, looking
 from plait.cli.signature import read_pair
 from plait.errors import ExecutionFailed, UpstreamError, UpstreamRefused
-from plait.upstream.client import unwrap
+from plait.upstream.decoded import unwrap
 from plait.wire.address import as_raw
 from plait.wire.content import FAULT, extract_tool_result
 from plait.wire.envelope import Fields

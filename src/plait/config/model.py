@@ -70,6 +70,8 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     """At once, or when it is first used; until then it is listed as it was last time."""
     idle: float | None = None
     """Seconds without use after which it is stopped, until it is used again; None: never."""
+    era: Literal["auto", "handshake", "modern"] = "auto"
+    """How it is greeted: as the client speaks if it can, or always in the one way."""
 
 
 class StdioServer(_Discreet, frozen=True, kw_only=True):

@@ -29,6 +29,7 @@ SERVER_OPTIONS = (
     Option("start", ("start",), fields.one_of(("eager", "lazy"))),
     Option("idle", ("idle",), fields.seconds()),
     Option("sanitise", ("sanitise", "sanitize"), fields.truth),
+    Option("era", ("era",), fields.one_of(("auto", "handshake", "modern"))),
     Option("tools", ("tools",), fields.texts),
     Option("hidden_tools", ("hiddenTools", "hidden_tools"), fields.texts),
 )

@@ -5,9 +5,12 @@ import logging
 from collections.abc import Callable
 from typing import Protocol
 
+from msgspec import Raw
+
 from plait.session.exchange import (
     Abandon,
     Advance,
+    Caller,
     Count,
     Dispatch,
     Exchange,
@@ -21,7 +24,7 @@ from plait.session.exchange import (
     refuse,
 )
 from plait.session.serving import ServingSession, State, Welcome
-from plait.wire.envelope import Fields, notification
+from plait.wire.envelope import EMPTY, Fields, notification
 from plait.wire.spec import INTERNAL_ERROR, MAX_FROM_CLIENTS
 from plait.wire.text import printable
 
@@ -58,17 +61,22 @@ class Connection:
         *,
         joined: Callable[["Connection"], None],
         told: Callable[["Connection", str, Fields], None],
+        visited: Callable[[Caller], None] = lambda caller: None,
+        server: Raw | None = None,
         limit: int = MAX_FROM_CLIENTS,
         identity: str = "anonymous",
     ) -> None:
+        """`joined`: a client has shaken hands; `visited`: one without a handshake sent its first request;
+        `told`: a notification of the client's. `server` is what we call ourselves on modern results."""
         self.identity = identity
-        self.session: ServingSession[Question] = ServingSession(welcome, self)
+        self.session: ServingSession[Question] = ServingSession(welcome, self, server)
         self.limit = limit
         self.dropped = 0
         self.handler = handler
         self._writer = writer
         self._joined = joined
         self._told = told
+        self._visited: Callable[[Caller], None] | None = visited
         self._running: dict[bytes, asyncio.Task[None]] = {}
         self._loop = asyncio.get_running_loop()
 
@@ -86,6 +94,9 @@ class Connection:
                 self._do(effect)
         if greeted is State.CONNECTED and self.session.state is State.READY:
             self._joined(self)
+        if self._visited is not None and self.session.modern.visitor is not None:
+            visited, self._visited = self._visited, None
+            visited(self.session.modern.visitor)
 
     def oversized(self, head: bytes) -> None:
         for effect in self.session.oversized(head, self.limit):
@@ -154,13 +165,14 @@ class Connection:
         """What the client calls itself."""
         return self.session.client_info
 
-    def notify(self, method: str, params: Fields | None) -> None:
+    def notify(self, method: str, params: Fields | None) -> bool:
         if self._writer.backlog() > MAX_BACKLOG:
             self.dropped += 1
             if self.dropped == 1:
                 _log.warning("the client does not read: notifications to it are dropped")
-            return
+            return False
         self._writer.write(notification(method, params))
+        return True
 
     async def ask(self, method: str, params: Fields | None, on_progress: OnProgress | None = None) -> Reply:
         question = Question(on_progress)
@@ -178,8 +190,19 @@ class Connection:
 
     async def finish(self, seconds: float) -> None:
         """Nothing more will be read: let what is running come to its answers, for so long."""
+        for id in self.session.listening():
+            self._end(id)
         if self._running:
             await asyncio.wait(tuple(self._running.values()), timeout=seconds)
+
+    def _end(self, id: bytes) -> None:
+        """A stream of notifications has no end of its own: "the server sends the result" (subscriptions)."""
+        data = self.session.answer(id, Reply(result=EMPTY))
+        if data is not None:
+            self._writer.write(data)
+        task = self._running.get(id)
+        if task is not None:
+            task.cancel()
 
     async def aclose(self) -> None:
         """The client is gone: whatever runs for it is cancelled, at the servers too."""

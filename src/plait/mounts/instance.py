@@ -16,6 +16,7 @@ from plait.mounts.standing import Standing
 from plait.mounts.state import MountState
 from plait.routing.catalog import Item, matches
 from plait.routing.naming import MountPrefix
+from plait.session.eras.results import Freshness
 from plait.session.exchange import Exchange, OnProgress, Reply
 from plait.tasks import TaskSet
 from plait.upstream.base import Link
@@ -262,6 +263,12 @@ class Instance(Listener):
     def listed(self, kind: Kind) -> Sequence[Item]:
         """The last known list: a server that is being restarted keeps its place."""
         return self._lists.of(kind)
+
+    def freshness(self, kind: Kind) -> Freshness | None:
+        """How long that list holds; None where it says nothing of the whole: it has none, or is ours."""
+        if self.pinned or (self.greeted and not self.supports(kind.capability)):
+            return None
+        return self._lists.freshness(kind)
 
     @property
     def stale(self) -> bool:

@@ -7,9 +7,10 @@ from msgspec import Raw
 
 from plait.errors import UpstreamError
 from plait.routing.catalog import Item, read_items
+from plait.session.eras.results import STALE, Freshness
 from plait.tasks import TaskSet
 from plait.upstream.base import Link
-from plait.upstream.lists import fetch
+from plait.upstream.lists import fetch_dated
 from plait.upstream.recollection import Recalled
 from plait.wire.envelope import encode
 from plait.wire.spec import Kind
@@ -33,6 +34,8 @@ class Lists:
         self._changed = changed
         self._counted = counted
         self._items: dict[Kind, tuple[Item, ...]] = {}
+        self._freshness: dict[Kind, tuple[Freshness, float]] = {}
+        """How long the server says that each list holds, and when it was read."""
         self._stale: set[Kind] = set()
         self._refreshing: asyncio.Task[None] | None = None
 
@@ -50,6 +53,16 @@ class Lists:
     @property
     def stale(self) -> bool:
         return bool(self._stale)
+
+    def freshness(self, kind: Kind) -> Freshness:
+        """For how much longer the list holds. One that has been read too long ago is read again soon."""
+        given, read = self._freshness.get(kind, (STALE, 0.0))
+        if not given.milliseconds:
+            return given
+        left = given.milliseconds - int((asyncio.get_running_loop().time() - read) * 1000)
+        if left <= 0:
+            self.outdated((kind,))
+        return Freshness(max(0, left), given.public)
 
     async def read_all(self, link: Link) -> None:
         """At a start. What is said to change meanwhile is read once more by `refresh_soon`."""
@@ -84,7 +97,8 @@ class Lists:
         for kind in Kind:
             if kind not in kinds:
                 continue
-            raws = await fetch(link, kind) if link.supports(kind.capability) else []
+            raws, freshness = await fetch_dated(link, kind) if link.supports(kind.capability) else ([], STALE)
+            self._freshness[kind] = freshness, asyncio.get_running_loop().time()
             items, unusable = read_items(raws, kind)
             if unusable:
                 self._counted("unusable list entry", f"{unusable} in {kind.method}")

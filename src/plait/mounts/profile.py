@@ -6,6 +6,7 @@ from plait.session.exchange import Caller
 from plait.session.negotiation import relayable
 from plait.upstream.opening import Behalf
 from plait.wire.envelope import encode_sorted
+from plait.wire.modern import is_modern
 from plait.wire.spec import LATEST_HANDSHAKE
 
 ANONYMOUS = "anonymous"
@@ -16,6 +17,8 @@ class Profile(Struct, frozen=True):
 
     identity: str
     capabilities: bytes
+    modern: bool = False
+    """In which era they speak: a server of both is spoken to in theirs."""
 
 
 EVERYBODY = Profile("", b"{}")
@@ -23,7 +26,7 @@ EVERYBODY = Profile("", b"{}")
 
 
 def profile_of(behalf: Behalf) -> Profile:
-    return Profile(behalf.identity, encode_sorted(behalf.capabilities))
+    return Profile(behalf.identity, encode_sorted(behalf.capabilities), is_modern(behalf.revision))
 
 
 def behalf_of(caller: Caller) -> Behalf:

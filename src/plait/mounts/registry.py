@@ -168,6 +168,19 @@ class Registry:
 
     def join(self, caller: Caller) -> View:
         """A client is known: it sees what was opened for such clients, or what now is."""
+        view = self._seen[caller] = self._view_for(caller)
+        view.joined(caller)
+        return view
+
+    def view(self, caller: Caller) -> View:
+        """Of a client that has joined, or of one that is here for a single request."""
+        view = self._seen.get(caller)
+        if view is None:
+            view = self._view_for(caller)
+            view.visited()
+        return view
+
+    def _view_for(self, caller: Caller) -> View:
         behalf = behalf_of(caller)
         profile = profile_of(behalf)
         view = self._views.get(profile)
@@ -175,12 +188,7 @@ class Registry:
             view = self._views[profile] = View(behalf, self._naming, self._start_wait)
             self._show(view)
             self._tidy_later()
-        view.joined(caller)
-        self._seen[caller] = view
         return view
-
-    def view(self, caller: Caller) -> View:
-        return self._seen[caller]
 
     @property
     def clients(self) -> int:
@@ -209,7 +217,7 @@ class Registry:
             for mount in self.mounts:
                 for instance in await mount.retire(used):
                     self.subscriptions.forget(instance)
-            if all(len(view.audience) for view in self._views.values()):
+            if all(view.attended for view in self._views.values()):
                 return
 
     def views_of(self, instance: Instance) -> list[View]:
@@ -240,8 +248,7 @@ class Registry:
     def heard(self, instance: Instance, method: str, params: Fields) -> None:
         match method:
             case "notifications/message":
-                for view in self.views_of(instance):
-                    view.audience.message(instance.prefix, params)
+                self._message(instance, params)
             case "notifications/resources/updated":
                 self._updated(instance, params)
             case "notifications/elicitation/complete":
@@ -249,6 +256,12 @@ class Registry:
                     view.audience.elicitation_completed(params)
             case _:
                 instance.counted("unknown notification", method)
+
+    def _message(self, instance: Instance, params: Fields) -> None:
+        working_for = [] if instance.link is None else instance.link.working_for()
+        for view in self.views_of(instance):
+            if view.audience.message(instance.prefix, params, working_for):
+                return
 
     def _updated(self, instance: Instance, params: Fields) -> None:
         try:

@@ -1,7 +1,9 @@
 """What the clients of one profile have before them: their servers, their catalog, and each other."""
 
 import asyncio
+import functools
 import logging
+import operator
 from collections.abc import Callable, Sequence
 
 from plait.mounts.instance import Instance
@@ -9,6 +11,7 @@ from plait.mounts.state import MountState
 from plait.routing.catalog import Catalog, Offer, build
 from plait.routing.naming import Naming
 from plait.routing.notifications import Audience
+from plait.session.eras.results import STALE, Freshness
 from plait.session.exchange import Caller
 from plait.upstream.opening import Behalf
 from plait.wire.spec import Kind
@@ -78,18 +81,31 @@ class View:
                 return f"server '{each.name}' is not up ({each.standing.absence})"
         return None
 
+    def freshness(self, kind: Kind) -> Freshness:
+        """As long as the first of the servers' lists to go stale; with nothing mounted, not at all."""
+        known = [fresh for each in self.instances if (fresh := each.freshness(kind)) is not None]
+        return functools.reduce(operator.and_, known) if known else STALE
+
     def joined(self, caller: Caller) -> None:
         self.audience.join(caller)
         self._deserted_at = None
 
     def left(self, caller: Caller) -> None:
         self.audience.leave(caller)
-        if not len(self.audience):
+        self.visited()
+
+    def visited(self) -> None:
+        """Somebody was here who does not stay."""
+        if not self.attended:
             self._deserted_at = asyncio.get_running_loop().time()
+
+    @property
+    def attended(self) -> bool:
+        return bool(len(self.audience) or len(self.audience.streams))
 
     def deserted(self, seconds: float) -> bool:
         """Has nobody been here for so long?"""
-        if self._deserted_at is None:
+        if self._deserted_at is None or self.attended:
             return False
         return asyncio.get_running_loop().time() - self._deserted_at >= seconds
 

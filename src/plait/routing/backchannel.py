@@ -44,7 +44,7 @@ async def ask(
         return refuse(INVALID_PARAMS if declared else METHOD_NOT_FOUND, f"{method}: {problem}")
     try:
         async with asyncio.timeout(PATIENCE):
-            return await caller.ask(method, _signed(question), on_progress)
+            return await caller.ask(method, signed(question.prefix, method, question.params), on_progress)
     except TimeoutError:
         return refuse(INVALID_REQUEST, f"{method}: the client did not answer within {PATIENCE:g} s")
 
@@ -58,9 +58,8 @@ def _whom(working_for: Sequence[Exchange], present: Sequence[Caller]) -> Caller 
     return callers.pop() if len(callers) == 1 else None
 
 
-def _signed(question: Question) -> Fields:
+def signed(prefix: str, method: str, params: Fields) -> Fields:
     """A form is shown to a person, who must see which server asks; all the client knows is us."""
-    prefix, method, params = question.prefix, question.method, question.params
     if method != "elicitation/create" or not prefix:
         return params
     try:

@@ -1,10 +1,13 @@
 """From one server's notification to every client that asked to hear it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec import MsgspecError, Raw, Struct, field
 
-from plait.session.exchange import Caller
+from plait.routing.streams import Streams
+from plait.session.eras.caller import ModernCaller
+from plait.session.eras.stamp import severity
+from plait.session.exchange import Caller, Exchange
 from plait.wire.address import as_raw, read_text
 from plait.wire.envelope import Fields
 from plait.wire.spec import CHANGED, LATEST_HANDSHAKE, LEVELS, Kind
@@ -20,9 +23,10 @@ class Wishes(Struct):
 
 
 class Audience:
-    """Every client that has shaken hands."""
+    """Every client that has shaken hands, and every stream of those that have not."""
 
     def __init__(self) -> None:
+        self.streams = Streams()
         self._wishes: dict[Caller, Wishes] = {}
 
     def join(self, caller: Caller) -> None:
@@ -48,6 +52,7 @@ class Audience:
 
         While servers are still starting, a client that has not listed yet has no copy to be old.
         """
+        self.streams.lists_changed(kinds)
         for method, stale in CHANGED.items():
             concerned = set(stale).intersection(kinds)
             if not concerned:
@@ -69,13 +74,23 @@ class Audience:
         wanted = [wishes.level for wishes in self._wishes.values() if wishes.level is not None]
         return LEVELS[min(wanted)] if wanted else None
 
-    def message(self, prefix: str, params: Fields) -> None:
-        """A log message, to those who want that level, under the name of the server it comes from."""
-        severity = _severity(params.get("level"))
+    def message(self, prefix: str, params: Fields, working_for: Sequence[Exchange] = ()) -> bool:
+        """A log message, to those who want that level, under the name of the server it comes from.
+
+        One of a server that works for a single modern request belongs to that request, and to nobody
+        else: is it such a one?
+        """
         named = {**params, "logger": as_raw(_logger(prefix, params.get("logger")))}
+        callers = {exchange.caller for exchange in working_for}
+        owner = callers.pop() if len(callers) == 1 else None
+        if isinstance(owner, ModernCaller):
+            owner.notify("notifications/message", named)
+            return True
+        level = severity(params.get("level"))
         for caller, wishes in self._wishes.items():
-            if wishes.level is None or severity >= wishes.level:
+            if wishes.level is None or level >= wishes.level:
                 caller.notify("notifications/message", named)
+        return False
 
     # ---- the rest
 
@@ -84,12 +99,6 @@ class Audience:
         for caller in self:
             if caller.revision == LATEST_HANDSHAKE:
                 caller.notify("notifications/elicitation/complete", params)
-
-
-def _severity(raw: Raw | None) -> int:
-    """A message without a level that we know is nobody's to suppress."""
-    level = _text(raw)
-    return LEVELS.index(level) if level in LEVELS else len(LEVELS)
 
 
 def _logger(prefix: str, raw: Raw | None) -> str:

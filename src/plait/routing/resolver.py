@@ -14,6 +14,7 @@ from plait.routing.catalog import Catalog, Listing, Offer, Route, page
 from plait.routing.lookup import Aliases, Ambiguous, owner_of
 from plait.routing.naming import Naming
 from plait.routing.notifications import Audience
+from plait.session.eras.results import Freshness
 from plait.session.exchange import Caller, Exchange, Handler, Reply
 from plait.wire.address import as_raw, read_reference
 from plait.wire.spec import Kind
@@ -41,6 +42,9 @@ class View(Protocol):
 
     def set_level(self, caller: Caller, level: str) -> None:
         """This client wants log messages from this level on."""
+
+    def freshness(self, kind: Kind) -> Freshness:
+        """How long the list of all servers holds."""
 
     @property
     def audience(self) -> Audience:

@@ -4,19 +4,25 @@ from collections.abc import Awaitable, Callable
 
 from msgspec import MsgspecError, Raw
 from msgspec.json import Decoder
+from msgspec.structs import replace
 
 from plait.errors import RemoteProtocolError, UpstreamError
 from plait.routing.catalog import Offer, Route
 from plait.routing.faults import told
+from plait.routing.listening import Listening
 from plait.routing.lookup import Ambiguous, unknown_tool
 from plait.routing.naming import Naming
 from plait.routing.pages import Pager
 from plait.routing.resolver import Mounted, Resolver, Sees
+from plait.routing.rounds import Rounds
+from plait.routing.shapes import Shapes, dated, withheld
 from plait.routing.subscriptions import Subscriptions
+from plait.session.eras.results import Freshness
 from plait.session.exchange import Exchange, Reply, refuse
 from plait.wire.address import as_raw, read_reference, read_text, readdress, rename_reference
 from plait.wire.content import error_result
 from plait.wire.envelope import EMPTY, Fields, open_fields
+from plait.wire.modern import LISTEN, is_modern
 from plait.wire.spec import (
     INVALID_PARAMS,
     LEVELS,
@@ -46,6 +52,9 @@ class Router:
         self._mounted = mounted
         self._pager = pager
         self._subscriptions = subscriptions
+        self._private = sees is not None
+        self._shapes = Shapes()
+        self._rounds = Rounds()
         self._answer: dict[str, Callable[[Exchange], Awaitable[Reply]]] = {
             "prompts/get": self._get_prompt,
             "resources/read": self._read,
@@ -53,21 +62,28 @@ class Router:
             "resources/unsubscribe": self._unsubscribe,
             "completion/complete": self._complete,
             "logging/setLevel": self._set_level,
+            LISTEN: Listening(self.resolver, subscriptions, mounted).run,
             **dict.fromkeys(LISTS, self._list),
         }
 
     async def __call__(self, exchange: Exchange) -> Reply:
         if exchange.destination is None and not self.resolver.resolve_at_once(exchange):
             await self.resolver.resolve(exchange)
+        if "requestState" in exchange.params and is_modern(exchange.caller.revision):
+            refusal = self._rounds.resume(exchange)
+            if refusal is not None:
+                return refusal
         if exchange.method == "tools/call":
-            return await self._call_tool(exchange)
-        answer = self._answer.get(exchange.method)
-        if answer is None:
-            return refuse(METHOD_NOT_FOUND, f"Method not found: {exchange.method}")
-        try:
-            return await answer(exchange)
-        except RemoteProtocolError as problem:
-            return refuse(problem.code, str(problem))
+            reply = await self._call_tool(exchange)
+        else:
+            answer = self._answer.get(exchange.method)
+            if answer is None:
+                return refuse(METHOD_NOT_FOUND, f"Method not found: {exchange.method}")
+            try:
+                reply = await answer(exchange)
+            except RemoteProtocolError as problem:
+                return refuse(problem.code, str(problem))
+        return self._rounds.asked(exchange, reply) if reply.asks else reply
 
     # ---- lists
 
@@ -76,8 +92,13 @@ class Router:
         await view.settled()
         kind = LISTS[exchange.method]
         view.audience.has_listed(exchange.caller, kind)
-        listing = self.resolver.listing(kind, exchange.caller)
-        return Reply(result=self._pager.cut(kind, listing, exchange.params.get("cursor")))
+        revision = exchange.caller.revision
+        listing = self._shapes.shaped(kind, self.resolver.listing(kind, exchange.caller), revision)
+        result = self._pager.cut(kind, listing, exchange.params.get("cursor"))
+        if is_modern(revision):
+            freshness = view.freshness(kind)
+            result = dated(result, Freshness(freshness.milliseconds, freshness.public and not self._private))
+        return Reply(result=result)
 
     # ---- tools and prompts
 
@@ -131,9 +152,14 @@ class Router:
     # ---- resources
 
     async def _read(self, exchange: Exchange) -> Reply:
-        return await self._at_owner(
+        reply = await self._at_owner(
             exchange, lambda owner: owner.request(exchange.method, exchange.params, exchange)
         )
+        keepable = reply.result is not None and not reply.asks
+        if self._private and keepable and is_modern(exchange.caller.revision):
+            # Who may read it differs from caller to caller: nobody between us may keep it for others.
+            return replace(reply, result=withheld(reply.result or EMPTY))
+        return reply
 
     async def _subscribe(self, exchange: Exchange) -> Reply:
         return await self._at_owner(exchange, lambda owner: self._subscribe_at(owner, exchange))

@@ -8,6 +8,7 @@ from msgspec import Raw
 from plait.routing.naming import MountPrefix, Naming
 from plait.version import VERSION
 from plait.wire.address import as_raw
+from plait.wire.modern import SPOKEN, is_modern
 
 MAX_INSTRUCTIONS = 16 * 1024
 
@@ -36,18 +37,26 @@ class Known(Protocol):
 
 
 def welcome(name: str, revision: str, servers: Sequence[Known], naming: Naming) -> Raw:
-    """The result of `initialize`. It never waits: what is not known yet may still come.
+    """The result of `initialize`, or in a modern revision of `server/discover`.
+
+    It never waits: what is not known yet may still come.
 
     So as long as a server has not been greeted, we say that we can do all that a server may turn
     out to do, and a list without entries is then the honest answer.
     """
-    answer: dict[str, object] = {
-        "protocolVersion": revision,
-        "capabilities": capabilities(servers),
-        "serverInfo": {"name": name, "version": VERSION},
-    }
+    answer: dict[str, object] = {"capabilities": capabilities(servers)}
+    if is_modern(revision):
+        # Modern ones only: a client would otherwise pick a handshake revision for a stamped request.
+        answer["supportedVersions"] = SPOKEN
+    else:
+        answer = {"protocolVersion": revision, **answer, "serverInfo": server_info(name)}
     text = instructions(servers, naming)
     return as_raw({**answer, "instructions": text} if text else answer)
+
+
+def server_info(name: str) -> dict[str, object]:
+    """What we call ourselves."""
+    return {"name": name, "version": VERSION}
 
 
 def capabilities(servers: Sequence[Known]) -> dict[str, object]:

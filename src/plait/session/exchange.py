@@ -25,6 +25,8 @@ class Reply(Struct, gc=False):
     error: Raw | None = None
     verdict: Verdict | None = None
     """Set by the guard that refused the request."""
+    asks: bool = False
+    """Is the result a question to a modern client (`input_required`), and no answer yet?"""
 
 
 def refuse(code: int, message: str, data: object = None) -> Reply:
@@ -43,8 +45,8 @@ class Caller(Protocol):
     def capabilities(self) -> Fields:
         """What the client declared it can do, unread."""
 
-    def notify(self, method: str, params: Fields | None) -> None:
-        """Tell the client something. It may be dropped, and counted, if the client does not read."""
+    def notify(self, method: str, params: Fields | None) -> bool | None:
+        """Tell the client something. It is dropped, and counted, if the client does not read: False."""
 
     async def ask(self, method: str, params: Fields | None, on_progress: "OnProgress | None" = None) -> Reply:
         """Ask the client something on behalf of a server."""

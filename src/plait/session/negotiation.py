@@ -4,6 +4,7 @@ from msgspec import MsgspecError, Raw, Struct
 
 from plait.wire.address import as_raw, read_text
 from plait.wire.envelope import EMPTY, Fields, open_fields
+from plait.wire.modern import BORN
 from plait.wire.spec import CLIENT_FEATURE, LATEST_HANDSHAKE, MODERN_MARK, REVISIONS, Era
 
 
@@ -57,10 +58,10 @@ def agree(requested: str) -> str:
 def era_of(method: str, meta: Fields | None) -> Era:
     """By whose rules is this request to be judged? Each message says it for itself.
 
-    This is where the two eras part: a request whose `_meta` names its protocol version, or that
-    looks for such a server, is modern; everything else belongs to the handshake.
+    This is where the two eras part: a request whose `_meta` names its protocol version, or that only
+    the modern era has, is modern; everything else belongs to the handshake.
     """
-    if method == "server/discover" or (meta is not None and MODERN_MARK in meta):
+    if (meta is not None and MODERN_MARK in meta) or method in BORN:
         return Era.MODERN
     return Era.HANDSHAKE
 

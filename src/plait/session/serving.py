@@ -4,6 +4,9 @@
 
 Before READY a request is refused with -32002, except `ping`. Requests between the answer to
 `initialize` and `notifications/initialized` are served: real clients pipeline.
+
+A modern request (`era_of`) needs none of that: it brings all that is to be known of its client with it,
+and is served in whatever state, by the rules of `eras`. Both kinds may come on one connection.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from msgspec import MsgspecError, Raw, UnsetType
 from msgspec.json import Decoder
 
 from plait.errors import RemoteProtocolError
+from plait.session.eras.serving import ModernServing
 from plait.session.exchange import (
     Abandon,
     Caller,
@@ -44,12 +48,12 @@ from plait.wire.envelope import (
     open_fields,
     result,
 )
+from plait.wire.modern import LISTEN
 from plait.wire.salvage import salvage_any_id
 from plait.wire.spec import (
     INVALID_PARAMS,
     INVALID_REQUEST,
     MAX_BATCH,
-    METHOD_NOT_FOUND,
     NOT_INITIALIZED,
     WITH_BATCHES,
     Era,
@@ -57,8 +61,9 @@ from plait.wire.spec import (
 
 Waiter = TypeVar("Waiter")
 Welcome = Callable[[str], Raw]
-"""Given the revision agreed on, the result of `initialize`."""
+"""Given the revision agreed on, the result of `initialize`, or of `server/discover` in a modern one."""
 
+_RUNNING = error_body(INVALID_REQUEST, "a request with this id is still running")
 _open_batch = Decoder(list[Raw]).decode
 _is_token = Decoder(str | int).decode
 
@@ -88,14 +93,17 @@ class Batch:
 class ServingSession(Generic[Waiter]):
     """Feed it lines; do what it answers. It never waits and never writes."""
 
-    def __init__(self, welcome: Welcome, caller: Caller) -> None:
+    def __init__(self, welcome: Welcome, caller: Caller, server: Raw | None = None) -> None:
+        """`server` is what we call ourselves on every result to a modern client."""
+        self.modern = ModernServing(welcome, caller, server)
         self.state = State.CONNECTED
         self.revision = ""
         self.capabilities: Fields = {}
         self.client_info: Fields = {}
         self._welcome = welcome
         self._caller = caller
-        self._open: dict[bytes, Batch | None] = {}
+        self._open: dict[bytes, Batch | Exchange | None] = {}
+        """What is being served: with its batch, if it is of one, or with itself, if it is modern."""
         self._pending: Pending[Waiter] = Pending()
 
     # ---- what the client says
@@ -132,7 +140,9 @@ class ServingSession(Generic[Waiter]):
     ) -> ServingEffect[Waiter]:
         try:
             meta = _open_meta(params) if "_meta" in params else None
-            refusal = self._refusal(id, method, meta, batch)
+            if era_of(method, meta) is Era.MODERN:
+                return self._receive_modern(id, method, params, meta, batch)
+            refusal = self._refusal(id, method, batch)
             if refusal is not None:
                 return Send(failure(id, refusal))
             if method == "ping":
@@ -147,10 +157,8 @@ class ServingSession(Generic[Waiter]):
             batch.open += 1
         return Dispatch(exchange)
 
-    def _refusal(self, id: bytes, method: str, meta: Fields | None, batch: Batch | None) -> Raw | None:
+    def _refusal(self, id: bytes, method: str, batch: Batch | None) -> Raw | None:
         """Why this request cannot be served, whatever it asks; None if it can."""
-        if era_of(method, meta) is Era.MODERN:
-            return error_body(METHOD_NOT_FOUND, f"{method}: this server speaks the handshake revisions only")
         if method == "initialize":
             if batch is not None:
                 # "The `initialize` request MUST NOT be part of a JSON-RPC batch" (2025-03-26).
@@ -159,9 +167,18 @@ class ServingSession(Generic[Waiter]):
                 return error_body(INVALID_REQUEST, "already initialized")
         elif self.state is not State.READY and method != "ping":
             return error_body(NOT_INITIALIZED, "not initialized")
-        if id in self._open:
-            return error_body(INVALID_REQUEST, "a request with this id is still running")
-        return None
+        return _RUNNING if id in self._open else None
+
+    def _receive_modern(
+        self, id: bytes, method: str, params: Fields, meta: Fields | None, batch: Batch | None
+    ) -> Send | Dispatch:
+        refusal = _RUNNING if id in self._open else None
+        if batch is not None:
+            refusal = error_body(INVALID_REQUEST, "a modern request cannot be part of a batch")
+        effect = self.modern.receive(id, method, params, meta, refusal)
+        if isinstance(effect, Dispatch):
+            self._open[id] = effect.exchange
+        return effect
 
     def _initialize(self, id: bytes, params: Fields) -> Send:
         greeting = read_greeting(params)
@@ -222,13 +239,19 @@ class ServingSession(Generic[Waiter]):
         if id not in self._open:
             return None
         batch = self._open.pop(id)
+        if isinstance(batch, Exchange):
+            return self.modern.answer(batch, reply)
         data = failure(id, reply.error) if reply.error is not None else result(id, reply.result or EMPTY)
         return data if batch is None else batch.settle(data)
+
+    def listening(self) -> list[bytes]:
+        """The ids of the requests that have no answer but their end."""
+        return [id for id, turn in self._open.items() if isinstance(turn, Exchange) and turn.method == LISTEN]
 
     def forget(self, id: bytes) -> bytes | None:
         """The exchange was abandoned: nobody answers it. The rest of its batch may be due now."""
         batch = self._open.pop(id, None)
-        return None if batch is None else batch.settle(None)
+        return batch.settle(None) if isinstance(batch, Batch) else None
 
     def ask(self, method: str, params: Fields | None, waiter: Waiter) -> tuple[bytes, bytes]:
         """The id and the bytes of a request to the client; its answer settles `waiter`."""

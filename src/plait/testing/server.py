@@ -4,11 +4,12 @@ from collections.abc import Awaitable, Mapping
 from typing import Protocol
 
 from plait.errors import PlaitError
+from plait.session.eras.verdict import EraMemory
 from plait.testing.script import Answer, Entries, Held, Message, Refusal, body_of, listed, played
 from plait.testing.wire import Reported, Wire
 from plait.upstream.base import Link
 from plait.upstream.client import Listener, McpClient
-from plait.upstream.handshake import McpSession
+from plait.upstream.greeting import greet
 from plait.wire.content import text_result
 from plait.wire.envelope import Fields, encode
 from plait.wire.spec import ADDRESS_FIELD, CHANGED, LATEST_HANDSHAKE, LISTS, METHOD_NOT_FOUND, Kind
@@ -58,6 +59,9 @@ class ScriptedServer:
         self.words = instructions
         self.revision = revision
         self.timeout = 60.0
+        self.era = "auto"
+        """How it is greeted, as a configuration may say."""
+        self.memory = EraMemory()
         self.answers: dict[str, Answer] = {}
         """What to answer a method with, instead of the usual."""
         self.requests: list[tuple[str, Message]] = []
@@ -82,7 +86,7 @@ class ScriptedServer:
         try:
             known = await behalf
             self.behalf.append(known)
-            return await McpSession.greet(client, known.capabilities, known.revision, 60)
+            return await greet(client, known.capabilities, known.revision, era=self.era, memory=self.memory)
         except BaseException:
             await wire.aclose()
             raise

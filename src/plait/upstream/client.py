@@ -6,13 +6,13 @@ progress, which extends a deadline, arrives here.
 """
 
 import asyncio
+import math
 from collections.abc import Callable, Mapping
 from typing import Self
 
-from msgspec import Struct
 from msgspec.json import decode
 
-from plait.errors import UpstreamBroken, UpstreamError, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
+from plait.errors import UpstreamBroken, UpstreamError, UpstreamTimeout, UpstreamUnavailable
 from plait.session.calling import CallingSession
 from plait.session.exchange import (
     Abandon,
@@ -30,9 +30,11 @@ from plait.session.exchange import (
     refuse,
 )
 from plait.upstream.base import Transport
+from plait.upstream.decoded import unwrap
 from plait.upstream.lists import fetch
 from plait.wire.address import as_raw
-from plait.wire.envelope import EMPTY, Fields, notification
+from plait.wire.envelope import Fields, notification
+from plait.wire.modern import DISCOVER
 from plait.wire.spec import METHOD_NOT_FOUND, Kind
 
 CALL_DEADLINE = 60.0
@@ -107,7 +109,7 @@ class McpClient:
         listener: Listener | None = None,
     ) -> None:
         self._transport = transport
-        self._listener = listener or Listener()
+        self.listener = listener or Listener()
         self._session: CallingSession[Call] = CallingSession()
         self._loop = asyncio.get_running_loop()
         self.name = name
@@ -157,10 +159,24 @@ class McpClient:
                 self._transport.write(data)
             return await call.future
         except asyncio.CancelledError:
-            self._withdraw(call, "the client cancelled the request")
+            self.withdraw(call, "the client cancelled the request")
             if call.future.done() and not call.future.cancelled():
                 call.future.exception()  # nobody else will look at it, and asyncio would complain
             raise
+
+    def begin(self, method: str, params: Fields) -> Call:
+        """Ask for something that has no end of its own: no deadline, and its id is known at once.
+
+        Whoever begins it looks at its future, and calls `withdraw` when nobody does any more.
+        """
+        call = Call(method, None, None, self._loop.create_future())
+        call.deadline = math.inf
+        if self.end is not None:
+            call.fail(UpstreamUnavailable(f"server '{self.name}' is not there: {self.end}"))
+            return call
+        call.id, data = self._session.request(method, params, call, None)
+        self._transport.write(data)
+        return call
 
     def notify(self, method: str, params: Fields | None = None) -> None:
         self._transport.write(notification(method, params))
@@ -220,7 +236,7 @@ class McpClient:
             self._timer.cancel()
         for call in self._session.drain():
             call.fail(UpstreamUnavailable(f"server '{self.name}' stopped during {call.method}: {reason}"))
-        self._listener.ended(reason)
+        self.listener.ended(reason)
 
     def alone(self) -> bool:
         return len(self._session) <= 1
@@ -236,15 +252,15 @@ class McpClient:
             case Advance(waiter=call, params=params):
                 self._advance(call, params)
             case Hear(method=method, params=params):
-                self._listener.heard(method, params)
+                self.listener.heard(method, params)
             case Consult(id=id, method=method, params=params):
                 asked = self._session.waiter(within) if within is not None else None
                 exchange = asked.exchange if asked is not None else None
-                self._listener.consulted(id, method, params, lambda reply: self._answer(id, reply), exchange)
+                self.listener.consulted(id, method, params, lambda reply: self._answer(id, reply), exchange)
             case Abandon(id=id):
-                self._listener.retracted(id)
+                self.listener.retracted(id)
             case Count(what=what, detail=detail):
-                self._listener.counted(what, detail)
+                self.listener.counted(what, detail)
 
     def _answer(self, id: bytes, reply: Reply) -> None:
         self._transport.write(self._session.answer(id, reply))
@@ -279,12 +295,12 @@ class McpClient:
         for call in self._session.waiting():
             if call.deadline <= now:
                 self._expire(call)
-        deadlines = [call.deadline for call in self._session.waiting()]
+        deadlines = [call.deadline for call in self._session.waiting() if call.deadline < math.inf]
         if deadlines and self._timer is None:
             self._look_at(min(deadlines))
 
     def _expire(self, call: Call) -> None:
-        self._withdraw(call, "deadline")
+        self.withdraw(call, "deadline")
         call.fail(
             UpstreamTimeout(f"server '{self.name}' did not answer {call.method} within {call.seconds:g} s")
         )
@@ -295,26 +311,13 @@ class McpClient:
             self._transport.abort(stuck)
             self.closed(stuck)
 
-    def _withdraw(self, call: Call, reason: str) -> None:
+    def withdraw(self, call: Call, reason: str) -> None:
+        """Nobody waits for the reply any more; if there was none yet, the server is told."""
         # "The `initialize` request MUST NOT be cancelled by clients" (basic/utilities/cancellation).
         data = self._session.cancel(call.id, reason)
-        if data is not None and self.end is None and call.method != "initialize":
+        if data is not None and self.end is None and call.method not in ("initialize", DISCOVER):
             self._transport.write(data)
 
 
 def _fields(params: Mapping[str, object] | None) -> Fields | None:
     return None if params is None else {name: as_raw(value) for name, value in params.items()}
-
-
-class _Error(Struct):
-    code: int
-    message: str
-    data: object = None
-
-
-def unwrap(reply: Reply) -> object:
-    """The decoded result, or the server's error raised."""
-    if reply.error is not None:
-        error = decode(reply.error, type=_Error)
-        raise UpstreamRefused(error.code, error.message, error.data)
-    return decode(reply.result or EMPTY)

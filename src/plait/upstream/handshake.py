@@ -7,7 +7,8 @@ from msgspec.json import decode
 from plait.session.exchange import Exchange
 from plait.session.negotiation import Greeting, declares, hello, read_greeting
 from plait.upstream.base import Transport
-from plait.upstream.client import Listener, McpClient, unwrap
+from plait.upstream.client import Listener, McpClient
+from plait.upstream.decoded import unwrap
 from plait.version import VERSION
 from plait.wire.envelope import EMPTY, Fields, open_fields
 from plait.wire.spec import LATEST_HANDSHAKE, REVISIONS, Era

@@ -14,7 +14,7 @@ from plait.errors import UpstreamUnavailable
 from plait.tasks import TaskSet
 from plait.upstream.base import Immediate, Link, Receiver
 from plait.upstream.client import Listener, McpClient
-from plait.upstream.handshake import McpSession
+from plait.upstream.greeting import greet
 from plait.upstream.opening import Behalf
 
 if TYPE_CHECKING:
@@ -128,8 +128,12 @@ class InProcessOpener:
         client = McpClient(transport, name=self._name, timeout=self._settings.timeout, listener=listener)
         await transport.open(client)
         try:
-            return await McpSession.greet(
-                client, known.capabilities, known.revision, self._settings.start_timeout
+            return await greet(
+                client,
+                known.capabilities,
+                known.revision,
+                era=self._settings.era,
+                timeout=self._settings.start_timeout,
             )
         except BaseException:
             await transport.aclose()

@@ -8,14 +8,16 @@ from msgspec import Struct
 from plait.config.environment import server_environment
 from plait.config.model import Settings, StdioServer
 from plait.errors import UpstreamUnavailable
+from plait.session.eras.verdict import EraMemory
 from plait.upstream.base import Link
 from plait.upstream.client import Listener, McpClient
 from plait.upstream.containers import contain, containers_folder
-from plait.upstream.handshake import McpSession
+from plait.upstream.greeting import EndedByProbe, greet
 from plait.upstream.process import Guardian
 from plait.upstream.recollection import Recollection, instructions_folder
 from plait.upstream.stderr import StderrLog
 from plait.upstream.stdio import StdioTransport
+from plait.upstream.trial import Trial
 from plait.wire.envelope import Fields
 
 
@@ -72,12 +74,33 @@ class StdioOpener:
         identity = (server.name, server.command, *server.args, server.cwd or "")
         self.recollection = Recollection(instructions_folder(environ), identity)
         self._containers = containers_folder(environ)
+        self._memory = EraMemory()
 
     @property
     def instructions(self) -> str:
         return self.recollection.recall()
 
     async def open(self, listener: Listener, behalf: Awaitable[Behalf]) -> Link:
+        known: Behalf | None = None
+        while True:
+            trial = Trial(listener)
+            client, transport = await self._start(trial)
+            try:
+                known = known or await self._unless_ended(client, behalf)
+                session = await self._greet(client, known)
+                break
+            except EndedByProbe:
+                # Servers on some SDKs end at any request before `initialize`. Now this one's era is
+                # remembered, and it is not asked again.
+                await transport.aclose()
+            except BaseException:
+                await transport.aclose()
+                raise
+        trial.passed()
+        self.recollection.remember(session.instructions)
+        return session
+
+    async def _start(self, listener: Listener) -> tuple[McpClient, StdioTransport]:
         server, limits = self._server, self._server.settings
         container = await contain(server, self._environment, self._containers, self._guardian)
         command, *arguments = container.argv if container is not None else (server.command, *server.args)
@@ -95,14 +118,18 @@ class StdioOpener:
         )
         client = McpClient(transport, name=server.name, timeout=limits.timeout, listener=listener)
         await transport.open(client)
-        try:
-            known = await self._unless_ended(client, behalf)
-            session = await McpSession.greet(client, known.capabilities, known.revision, limits.start_timeout)
-        except BaseException:
-            await transport.aclose()
-            raise
-        self.recollection.remember(session.instructions)
-        return session
+        return client, transport
+
+    async def _greet(self, client: McpClient, known: Behalf) -> Link:
+        limits = self._server.settings
+        return await greet(
+            client,
+            known.capabilities,
+            known.revision,
+            era=limits.era,
+            timeout=limits.start_timeout,
+            memory=self._memory,
+        )
 
     async def _unless_ended(self, client: McpClient, behalf: Awaitable[Behalf]) -> Behalf:
         known = await behalf

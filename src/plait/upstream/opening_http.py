@@ -3,9 +3,10 @@
 from collections.abc import Awaitable, Mapping
 
 from plait.config.model import HttpServer
+from plait.session.eras.verdict import EraMemory
 from plait.upstream.base import Link
 from plait.upstream.client import Listener, McpClient
-from plait.upstream.handshake import McpSession
+from plait.upstream.greeting import greet
 from plait.upstream.http import HttpTransport
 from plait.upstream.opening import Behalf
 from plait.upstream.recollection import Recollection, instructions_folder
@@ -16,6 +17,7 @@ class HttpOpener:
 
     def __init__(self, server: HttpServer, environ: Mapping[str, str]) -> None:
         self._server = server
+        self._memory = EraMemory()
         self.recollection = Recollection(instructions_folder(environ), (server.name, server.url))
 
     @property
@@ -31,7 +33,14 @@ class HttpOpener:
         client = McpClient(transport, name=server.name, timeout=limits.timeout, listener=listener)
         await transport.open(client)
         try:
-            session = await McpSession.greet(client, known.capabilities, known.revision, limits.start_timeout)
+            session = await greet(
+                client,
+                known.capabilities,
+                known.revision,
+                era=limits.era,
+                timeout=limits.start_timeout,
+                memory=self._memory,
+            )
         except BaseException:
             await transport.aclose()
             raise

@@ -1,0 +1,1 @@
+"""The two eras, and what crosses between them: stamps, results, errors, verdicts. Pure, all of it."""
