@@ -19,6 +19,8 @@ from plait.wire.spec import LATEST_HANDSHAKE, Kind
 class FakeOffer:
     """A mounted server as routing sees it. It answers with `replies`, and `{}` when there are no more."""
 
+    pinned = False
+
     def __init__(self, prefix: str, supports: Iterable[str] = (), **lists: Sequence[str | Message]) -> None:
         self.prefix = MountPrefix(prefix) if prefix else MountPrefix.none()
         self.lists = lists

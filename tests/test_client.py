@@ -6,7 +6,7 @@ import pytest
 from fastmcp import Context, FastMCP
 from msgspec import Raw
 
-from clients import PATIENCE, compositor
+from clients import ALONE, PATIENCE, compositor
 from clock import jumping, now, quiet
 from fakes import FakeServer, Held, Message, text
 from mounting import mount
@@ -46,7 +46,7 @@ async def test_servers_of_every_kind_are_mounted_and_used_as_the_seed_writes_it(
     def shout(text: str) -> str:
         return text.upper()
 
-    async with asyncio.timeout(PATIENCE), Compositor() as comp:
+    async with asyncio.timeout(PATIENCE), Compositor(ALONE) as comp:
         await mount(comp, "notes", notes)
         await mount(comp, "loud", FunctionProvider("loud", [shout]))
         async with Client(comp) as client:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from plait.compositor import CompositorState as CompositorState
     from plait.config.model import Config as Config
     from plait.config.model import HttpServer as HttpServer
+    from plait.config.model import ServerSettings as ServerSettings
+    from plait.config.model import Settings as Settings
     from plait.config.model import StdioServer as StdioServer
     from plait.errors import ConfigError as ConfigError
     from plait.errors import ExecutionFailed as ExecutionFailed
@@ -78,6 +80,8 @@ _HOMES = {
     "CompositorState": "plait.compositor",
     "Config": "plait.config.model",
     "HttpServer": "plait.config.model",
+    "ServerSettings": "plait.config.model",
+    "Settings": "plait.config.model",
     "StdioServer": "plait.config.model",
     "ConfigError": "plait.errors",
     "ExecutionFailed": "plait.errors",

@@ -24,6 +24,7 @@ from plait.openers import Openers, name_of, settings_of
 from plait.outfit import Outfit, outfit
 from plait.pipeline.compose import Hiding, Layer, arrange, compose
 from plait.pipeline.middleware import Middleware, as_layer
+from plait.providers.pinned.sight import discreet
 from plait.providers.provider import ToolProvider
 from plait.routing.naming import MountPrefix, Naming
 from plait.routing.pages import Pager
@@ -126,7 +127,7 @@ class Compositor:
             self.naming,
             Pager(self.settings.page_size),
             self.registry.subscriptions,
-            _sees(arranged),
+            discreet(_sees(arranged), self.registry),
         )
         self.resolver = router.resolver
         self.handler: Handler = resolving(self.resolver, compose(arranged, router))

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import logging
+import weakref
 from typing import TYPE_CHECKING
 
-from plait.config.model import Server, ServerSettings, Settings
-from plait.errors import AlreadyMounted, Unmountable
+from plait.config.model import HttpServer, Server, ServerSettings, Settings
+from plait.constants import (
+    COMPOSITOR_ADMIN_MOUNT_PREFIX,
+    COMPOSITOR_META_MOUNT_PREFIX,
+    RESOURCES_MOUNT_PREFIX,
+)
+from plait.errors import AlreadyMounted, LifecycleError, Unmountable
 from plait.openers import prefix_of
+from plait.pipeline.configured import url_policy
+from plait.providers.pinned.meta import CompositorMetaServer
+from plait.providers.pinned.sight import Sight
 from plait.providers.results import PREFIX, ResultsOpener
 from plait.routing.naming import InvalidPrefix, MountPrefix
+from plait.routing.resolver import Resolver
+from plait.session.exchange import Exchange, Reply
 
 if TYPE_CHECKING:
     from plait.compositor import Compositor
 
 _log = logging.getLogger("plait")
+
+UNHURRIED = 100_000
+"""Calls of one part at once: they wait for servers, and for each other, and must not for a place."""
 
 
 async def furnish(compositor: Compositor) -> list[str]:
@@ -60,9 +74,53 @@ async def _mount_pinned(compositor: Compositor, settings: Settings) -> None:
     if compositor.outfit is not None:
         results = ResultsOpener(compositor.outfit.store, tool=settings.results.tool)
         await _pin(compositor, MountPrefix(PREFIX), results, "results")
+    doors = _Doors(compositor)
+    sight = Sight(compositor.registry, doors.resolver)
+    if settings.resource_tools is not False:
+        from plait.providers.pinned.resources import ResourcesServer  # noqa: PLC0415  the commands have none
+
+        await _pin(compositor, RESOURCES_MOUNT_PREFIX, ResourcesServer(sight, doors.dispatch), "resources")
+    if settings.meta_resources:
+        await _pin(compositor, COMPOSITOR_META_MOUNT_PREFIX, CompositorMetaServer(sight), "compositor_meta")
+    if settings.admin_tools:
+        from plait.providers.pinned.admin import CompositorAdminServer  # noqa: PLC0415  rarely asked for
+
+        admin = CompositorAdminServer(doors.attach, doors.detach, sight.servers, settings.operators)
+        await _pin(compositor, COMPOSITOR_ADMIN_MOUNT_PREFIX, admin, "compositor_admin")
 
 
 async def _pin(compositor: Compositor, prefix: MountPrefix, opener: object, name: str) -> None:
-    await compositor.mount(
-        prefix, opener, name=name, settings=ServerSettings(share="all"), pinned=True, wait=False
-    )
+    settings = ServerSettings(share="all", concurrency=UNHURRIED)
+    await compositor.mount(prefix, opener, name=name, settings=settings, pinned=True, wait=False)
+
+
+class _Doors:
+    """The compositor as its own parts reach it. They do not keep it: whoever forgets to close it is told."""
+
+    def __init__(self, compositor: Compositor) -> None:
+        self._compositor = weakref.ref(compositor)
+
+    def _whole(self) -> Compositor:
+        compositor = self._compositor()
+        if compositor is None:
+            raise LifecycleError("this compositor is gone")
+        return compositor
+
+    def resolver(self) -> Resolver:
+        return self._whole().resolver
+
+    async def dispatch(self, exchange: Exchange) -> Reply:
+        return await self._whole().handler(exchange)
+
+    async def attach(self, prefix: MountPrefix, server: object) -> None:
+        """A URL that a client gives is judged like any other; one in a file is its owner's own choice."""
+        compositor = self._whole()
+        if isinstance(server, HttpServer):
+            from plait.upstream.opening_http import HttpOpener  # noqa: PLC0415  brings the URL parser along
+
+            server = HttpOpener(server, compositor.environ, url_policy(compositor.settings))
+        await compositor.mount(prefix, server, settings=compositor.settings.limits)
+
+    async def detach(self, prefix: str) -> None:
+        compositor = self._whole()
+        await compositor.unmount(compositor.registry.find(prefix))

@@ -16,7 +16,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.mcpserver import MCPServer
 from msgspec import Raw
 
-from clients import PATIENCE
+from clients import ALONE, PATIENCE
 from fakes import FakeServer, Message
 from mounting import mount
 from plait import Client, Compositor, FunctionProvider
@@ -30,7 +30,7 @@ from plait.wire.spec import Kind
 async def serving(**servers: object) -> AsyncIterator[Compositor]:
     """A compositor with these. When it is left, nothing of its clients is."""
     before = asyncio.all_tasks()
-    async with asyncio.timeout(PATIENCE), Compositor() as made:
+    async with asyncio.timeout(PATIENCE), Compositor(ALONE) as made:
         for prefix, server in servers.items():
             await mount(made, prefix, server)
         yield made

@@ -59,8 +59,9 @@ async def test_the_official_client_of_either_era_uses_a_server_of_either_era(
             assert counted.content[0].text == "counted to 3"
             assert steps == [1, 2, 3]
             assert (await client.call_tool("both__fail", {})).is_error
-            [resource] = (await client.list_resources()).resources
+            resource, *ours = (await client.list_resources()).resources
             assert str(resource.uri) == "note://one"
+            assert all(str(each.uri).startswith("compositor://") for each in ours)
             [contents] = (await client.read_resource("note://one")).contents
             assert isinstance(contents, TextResourceContents)
             assert contents.text == "the first note"

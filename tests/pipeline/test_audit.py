@@ -47,6 +47,8 @@ class Client:
 class Place:
     """Where a request goes, as far as the audit looks at it."""
 
+    recorded: frozenset[str] | None = None
+
     def __init__(self, exposed: str) -> None:
         self.exposed = exposed
         self.server, self.native_name = "fs", exposed.removeprefix("fs__")

@@ -30,6 +30,7 @@ class Place(Struct, frozen=True):
     exposed: str = "fs__read"
     native_name: str = "read"
     output_schema: Raw | None = None
+    recorded: frozenset[str] | None = None
 
     def declared(self) -> dict[str, str]:
         return {}

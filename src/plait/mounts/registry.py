@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import MsgspecError
 
@@ -39,6 +39,8 @@ class Registry:
         self.subscriptions = Subscriptions()
         self.events = Events()
         self.changes = Changes()
+        self.watchers: list[Callable[[Instance, str | None], None]] = []
+        """Parts of plait that want to know which resource of whom was updated; None: its list was."""
         self._naming = naming
         self._start_wait = start_wait
         self._mounts: dict[str, Mount] = {}
@@ -241,9 +243,15 @@ class Registry:
     def lists_changed(self, instance: Instance) -> None:
         self._overall = None
         seen = [view.publish() for view in self.views_of(instance)]
+        if any(Kind.RESOURCES in changes for changes in seen):
+            self._watched(instance, None)
         # The lists of a first start are new, not other ones; what nobody has seen may be other ones.
         if instance.first_outcome.done() and (any(seen) or not seen):
             self.changes.list_changed(instance.prefix)
+
+    def _watched(self, instance: Instance, uri: str | None) -> None:
+        for watcher in self.watchers:
+            watcher(instance, uri)
 
     def heard(self, instance: Instance, method: str, params: Fields) -> None:
         match method:
@@ -272,6 +280,7 @@ class Registry:
         self.changes.updated(instance.prefix, uri)
         if not self.subscriptions.updated(instance, uri, params):
             instance.counted("update of a resource that nobody watches", uri)
+        self._watched(instance, uri)
 
     def watched(self, instance: Instance) -> bool:
         return self.subscriptions.watches(instance)

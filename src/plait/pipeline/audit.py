@@ -175,8 +175,11 @@ class AuditLog:
         arguments = exchange.params.get("arguments")
         about = NONE
         if arguments is not None:
-            secret = self._secret_parameters(exchange.address) if self._secret_parameters else ()
-            about = self._describer.describe(self._book.key, arguments, secret)
+            secret = exchange.destination.recorded if exchange.destination is not None else None
+            whole = secret is not None
+            if secret is None:
+                secret = self._secret_parameters(exchange.address) if self._secret_parameters else ()
+            about = self._describer.describe(self._book.key, arguments, secret, whole)
         caller = exchange.caller
         client, version = self._client_of(caller)
         return Intent(

@@ -5,13 +5,14 @@ short, and whoever gets hold of the key could guess them. What is secret by its 
 random, and cannot be guessed.
 """
 
+import re
 from collections.abc import Collection
 
 from msgspec import MsgspecError, Raw, Struct
 from msgspec.json import Encoder, decode
 
 from plait.pipeline.ledger_chain import Key
-from plait.pipeline.redaction import REDACTED, is_secret_name, redact, redact_text
+from plait.pipeline.redaction import REDACTED, is_secret_name, redact, redact_text, redact_uri
 
 MAX_READ = 16 * 1024
 """Bytes of arguments that are read whole. Larger ones are hashed as they came, and have no shape."""
@@ -23,6 +24,7 @@ _MAX_KEPT = 64
 _LONG_KEY = 16
 """A shorter key is no token."""
 
+_URI = re.compile(r"[A-Za-z][\w+.-]*://\S*")
 _canonical = Encoder(order="sorted").encode
 _NAMES = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 
@@ -47,11 +49,16 @@ class Describer:
         self._summaries = summaries
         self._names: dict[str, bool] = {}
 
-    def describe(self, key: Key, raw: Raw, secret: Collection[str]) -> Description:
+    def describe(self, key: Key, raw: Raw, secret: Collection[str], whole: bool = False) -> Description:
+        """`whole`: record what is not secret as it is; a tool that asks for that refuses larger ones."""
         if len(raw) > MAX_READ:
             return Description("large", key.digest(bytes(raw)), "raw")
         try:
-            return self._read(key, decode(raw), secret)
+            made = self._read(key, decode(raw), secret)
+            if whole:
+                made.summary = _canonical(redact(without_secrets(decode(raw)), secret)[0]).decode()
+                made.redacted = made.summary.count(REDACTED)
+            return made
         except (MsgspecError, UnicodeDecodeError, RecursionError):
             return Description("unreadable", key.digest(bytes(raw)), "raw")
 
@@ -147,6 +154,24 @@ class _Hidden:
             if len(key) < _MAX_KEPT:
                 self._names[key] = known
         return known or key in self._secret
+
+
+def without_secrets(value: object) -> object:
+    """Commands and addresses without what people put into them: `--token abc`, and a URL's query."""
+    if isinstance(value, str):
+        return redact_uri(value)[0] if _URI.fullmatch(value) else value
+    if isinstance(value, dict):
+        return {key: without_secrets(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [
+            REDACTED if isinstance(each, str) and _is_secret_flag(before) else without_secrets(each)
+            for before, each in zip([None, *value], value, strict=False)
+        ]
+    return value
+
+
+def _is_secret_flag(before: object) -> bool:
+    return isinstance(before, str) and before.startswith("-") and is_secret_name(before[:200])
 
 
 def _shown(key: str) -> str:

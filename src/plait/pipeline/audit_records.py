@@ -38,7 +38,7 @@ class Intent(Struct, omit_defaults=True, gc=False):
     digest_of: str = ""
     """`raw` where the arguments were too large to be put in order first."""
     summary: str = ""
-    """The beginning of the arguments, redacted; only where asked for."""
+    """The beginning of the arguments, redacted; only where asked for, or all of them if the tool asks."""
     redacted: int = 0
     """How many values were taken out before anything was stored."""
 

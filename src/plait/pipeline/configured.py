@@ -21,6 +21,7 @@ from plait.session.exchange import Exchange
 if TYPE_CHECKING:
     from plait.outbound.urls import UrlPolicy
     from plait.pipeline.commands import CommandPolicy
+    from plait.pipeline.policy import Binding
 
 
 def make_audit(
@@ -71,6 +72,14 @@ def make_rules(settings: Settings) -> Rules:
     return Rules([*own, *Rules.of_allowed(settings.allowed_tools)])
 
 
+def _resource_tools(settings: Settings) -> list[Binding]:
+    """What our own tools read are resources of servers, by URIs of any kind: nobody connects to them."""
+    from plait.pipeline.policy import Binding  # noqa: PLC0415  brings the URL parser along
+
+    ours = f"resources{settings.separator}*"
+    return [] if settings.resource_tools is False else [Binding(ours, "uri", "none")]
+
+
 def _security(settings: Settings) -> Layer:
     """A policy that the user wrote covers every server; the ones we ship cover our own tools."""
     from plait.pipeline.policy import Binding, SecurityGuard  # noqa: PLC0415  brings the URL parser along
@@ -81,7 +90,10 @@ def _security(settings: Settings) -> Layer:
         url_policy(settings),
         commands_of=None if written.commands is not None else (BUILTIN,),
         urls_of=None if written.urls is not None else (BUILTIN,),
-        bindings=[Binding(each.tool, each.parameter, each.kind) for each in written.parameters],
+        bindings=[
+            *(Binding(each.tool, each.parameter, each.kind) for each in written.parameters),
+            *_resource_tools(settings),
+        ],
     )
 
 

@@ -62,7 +62,7 @@ class FunctionTool:
             else:
                 fields.append((parameter.name, described, parameter.default))
         self._arguments = _struct(self.name, fields)
-        self.definition = ToolDefinition(self.name, _first_paragraph(function), _schema(self._arguments))
+        self.definition = ToolDefinition(self.name, _first_paragraph(function), schema_of(self._arguments))
 
     async def __call__(self, arguments: Mapping[str, object], context: ToolContext) -> CallToolResult:
         """Whatever goes wrong is a result that says so."""
@@ -154,7 +154,7 @@ def _open(kind: object) -> object:
     return kind
 
 
-def _schema(arguments: type[Struct]) -> dict[str, object]:
+def schema_of(arguments: type[Struct]) -> dict[str, object]:
     """The root of a tool's schema must be an object's, not a reference to one."""
     try:
         (root,), components = msgspec.json.schema_components((arguments,), ref_template="#/$defs/{name}")

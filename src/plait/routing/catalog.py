@@ -7,12 +7,16 @@ from typing import Protocol
 from msgspec import MsgspecError, Raw, Struct
 from msgspec.json import decode
 
+from plait.pipeline.redaction import secret_parameters
 from plait.routing.naming import MountPrefix, Naming
 from plait.routing.templates import Template
 from plait.upstream.base import Upstream
 from plait.wire.address import as_raw, read_text
 from plait.wire.envelope import Fields, encode, open_fields
 from plait.wire.spec import Kind
+
+AUDITED = b'"x-plait-audit":"arguments"'
+"""In the input schema of a tool whose arguments are recorded."""
 
 
 class Item(Struct, frozen=True):
@@ -26,6 +30,8 @@ class Offer(Upstream, Protocol):
     """A server as the catalog sees it: a prefix, and its lists."""
 
     prefix: MountPrefix
+    pinned: bool
+    """Is it part of plait itself?"""
 
     def listed(self, kind: Kind) -> Sequence[Item]: ...
     def exposes(self, tool: str) -> bool: ...
@@ -42,6 +48,8 @@ class Route(Struct, frozen=True):
     schema: Raw | None = None
     """The input schema of a tool, unread."""
     output_schema: Raw | None = None
+    recorded: frozenset[str] | None = None
+    """Its arguments are recorded, but for those under these names; None: only their shape is."""
 
     def declared(self) -> dict[str, str]:
         """Parameters whose schema says itself what they are: `"x-plait-policy": "command"`."""
@@ -154,6 +162,7 @@ def _aggregate(kind: Kind, offers: Sequence[Offer], naming: Naming, withheld: li
                 str(offer.prefix),
                 item.fields.get("inputSchema"),
                 item.fields.get("outputSchema"),
+                _recorded(item) if offer.pinned else None,
             )
             items.append(Raw(encode({**item.fields, kind.key: as_raw(exposed)})))
     return Listing(tuple(items), routes, page(kind, items))
@@ -163,6 +172,15 @@ def page(kind: Kind, items: Sequence[Raw], cursor: str | None = None) -> Raw:
     """The result of listing these items."""
     fields: dict[str, object] = {kind.value: items}
     return as_raw(fields if cursor is None else {**fields, "nextCursor": cursor})
+
+
+def _recorded(item: Item) -> frozenset[str] | None:
+    """A tool that is part of plait may say `"x-plait-audit": "arguments"`. No other server can have what
+    it is given written down."""
+    schema = item.fields.get("inputSchema")
+    if schema is None or AUDITED not in bytes(schema):
+        return None
+    return secret_parameters(decode(schema))
 
 
 def _declarations(schema: object) -> Iterator[tuple[str, str]]:

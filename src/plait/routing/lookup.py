@@ -33,6 +33,8 @@ class Aliases:
         Within one mount the order is its developer's own: there the first one counts.
         """
         fitting = [route for route in self._routes.get(name, ()) if visible(route)]
+        # What is part of plait makes no name of a server's ambiguous.
+        fitting = [route for route in fitting if not route.upstream.pinned] or fitting
         if len({route.upstream.prefix for route in fitting}) > 1:
             return Ambiguous(tuple(sorted(route.exposed for route in fitting)))
         return fitting[0] if fitting else None

@@ -176,7 +176,8 @@ def resolving(resolver: Resolver, handler: Handler) -> Handler:
     """The handler, given only requests whose destination is known as far as it can be."""
 
     async def resolved(exchange: Exchange) -> Reply:
-        if not resolver.resolve_at_once(exchange):
+        # A part of plait that asks on a client's behalf knows the server; no client can say where to.
+        if exchange.destination is None and not resolver.resolve_at_once(exchange):
             await resolver.resolve(exchange)
         return await handler(exchange)
 

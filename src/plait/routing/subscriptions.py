@@ -58,13 +58,22 @@ class Subscriptions:
     def updated(self, offer: Offer, uri: str, params: Fields) -> bool:
         """Tell the holders, and nobody else. "The URI [...] might be a sub-resource of the one that the
         client actually subscribed to" (schema): then those who hold what it is part of."""
-        holders: set[Caller] = set()
-        for (owner, watched), watch in self._watches.items():
-            if owner is offer and _is_part(uri, watched):
-                holders |= watch.holders
+        holders = self.holders(offer, uri)
         for caller in holders:
             caller.notify(UPDATED, params)
         return bool(holders)
+
+    def holders(self, offer: Offer, uri: str) -> set[Caller]:
+        """Who watches this resource, or one that it is part of."""
+        found: set[Caller] = set()
+        for (owner, watched), watch in self._watches.items():
+            if owner is offer and _is_part(uri, watched):
+                found |= watch.holders
+        return found
+
+    def held(self, caller: Caller) -> list[tuple[Offer, str]]:
+        """What this client watches."""
+        return [key for key, watch in self._watches.items() if caller in watch.holders]
 
     async def leave(self, caller: Caller) -> None:
         """A client is gone: what only it watched is watched no longer."""

@@ -1,6 +1,6 @@
 """The nouns that cross the program: a request in flight, its reply, and the effects of sessions."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Generic, Protocol, TypeVar
 
 from msgspec import Raw, Struct
@@ -69,6 +69,10 @@ class Destination(Protocol):
     @property
     def output_schema(self) -> Raw | None:
         """What a tool promises of its structured content, unread."""
+
+    @property
+    def recorded(self) -> Collection[str] | None:
+        """The audit has the tool's arguments, but for those under these names; None: only their shape."""
 
     def declared(self) -> dict[str, str]:
         """What the tool's own schema says of its parameters: name → `command` or `url`."""

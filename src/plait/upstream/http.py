@@ -60,10 +60,12 @@ class HttpTransport:
         *,
         kind: Literal["http", "sse"] = "http",
         limit: int = MAX_FROM_SERVERS,
+        policy: UrlPolicy | None = None,
         client: HttpClient | None = None,
     ) -> None:
         # The user chose this server: it may be in this house, and never a cloud's metadata service.
-        self._own_client = None if client is not None else HttpClient(UrlPolicy(allow_private=True))
+        policy = policy or UrlPolicy(allow_private=True)
+        self._own_client = None if client is not None else HttpClient(policy)
         used = client or self._own_client
         assert used is not None
         self._endpoint = Endpoint(used, url, headers or {})

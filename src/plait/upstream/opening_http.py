@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Mapping
 
 from plait.config.model import HttpServer
+from plait.outbound.urls import UrlPolicy
 from plait.session.eras.verdict import EraMemory
 from plait.upstream.base import Link
 from plait.upstream.client import Listener, McpClient
@@ -15,8 +16,12 @@ from plait.upstream.recollection import Recollection, instructions_folder
 class HttpOpener:
     """Nothing is sent to the server before there is a client to greet it for."""
 
-    def __init__(self, server: HttpServer, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, server: HttpServer, environ: Mapping[str, str], policy: UrlPolicy | None = None
+    ) -> None:
+        """`policy`: what judges its address; None: it was chosen by the user, and may be on this machine."""
         self._server = server
+        self._policy = policy
         self._memory = EraMemory()
         self.recollection = Recollection(instructions_folder(environ), (server.name, server.url))
 
@@ -28,7 +33,11 @@ class HttpOpener:
         known = await behalf
         server, limits = self._server, self._server.settings
         transport = HttpTransport(
-            server.url, credentials(server), kind=server.transport or "http", limit=limits.max_message_bytes
+            server.url,
+            credentials(server),
+            kind=server.transport or "http",
+            limit=limits.max_message_bytes,
+            policy=self._policy,
         )
         client = McpClient(transport, name=server.name, timeout=limits.timeout, listener=listener)
         await transport.open(client)
