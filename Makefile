@@ -8,7 +8,7 @@ PIP := -m pip install --quiet --disable-pip-version-check --require-hashes
 help:    ## Show this list
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-up: .venv/runtime          ## Install plait, start it on its built-in default, and print the line that connects a client
+up: .venv/runtime          ## Install plait, serve its built-in tools over HTTP, and print the line that connects a client
 	@$(BIN)/plait up
 
 test: .venv/dev peers      ## Everything: unit, end-to-end and third-party peers

@@ -147,7 +147,7 @@ class RawClient:
     async def __aexit__(self, *exc: object) -> None:
         await self._compositor.disconnect(self.connection)
 
-    def write(self, message: bytes) -> None:
+    def write(self, message: bytes, within: bytes | None = None) -> None:
         self.messages.append(decode(message))
 
     def backlog(self) -> int:

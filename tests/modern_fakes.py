@@ -163,7 +163,7 @@ class ModernClient(RawClient):
 
     _more: asyncio.Future[None] | None = None
 
-    def write(self, message: bytes) -> None:
-        super().write(message)
+    def write(self, message: bytes, within: bytes | None = None) -> None:
+        super().write(message, within)
         if self._more is not None and not self._more.done():
             self._more.set_result(None)

@@ -66,10 +66,16 @@ class FakeCaller:
         self.answer: Reply | None = Reply(result=EMPTY)
         """What it answers a question with; None: nothing, ever."""
 
-    def notify(self, method: str, params: Fields | None) -> None:
+    def notify(self, method: str, params: Fields | None, within: bytes | None = None) -> None:
         self.heard.append((method, {key: decode(value) for key, value in (params or {}).items()}))
 
-    async def ask(self, method: str, params: Fields | None, on_progress: OnProgress | None = None) -> Reply:
+    async def ask(
+        self,
+        method: str,
+        params: Fields | None,
+        on_progress: OnProgress | None = None,
+        within: bytes | None = None,
+    ) -> Reply:
         self.asked.append((method, {key: decode(value) for key, value in (params or {}).items()}))
         if self.answer is None:
             await asyncio.get_running_loop().create_future()

@@ -156,7 +156,7 @@ class StreamWriter:
     def __init__(self, stream: asyncio.StreamWriter) -> None:
         self._stream = stream
 
-    def write(self, message: bytes) -> None:
+    def write(self, message: bytes, within: bytes | None = None) -> None:
         self._stream.write(as_line(message))
 
     def backlog(self) -> int:

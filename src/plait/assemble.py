@@ -21,11 +21,13 @@ class Assembly(Struct):
 
 
 @contextlib.asynccontextmanager
-async def assembled(config: Config | None, environ: Mapping[str, str]) -> AsyncIterator[Assembly]:
+async def assembled(
+    config: Config | None, environ: Mapping[str, str], more_guards: Sequence[Layer] = ()
+) -> AsyncIterator[Assembly]:
     """Everything the configuration names, running; closed in the reverse order."""
-    async with Compositor(for_commands(config), environ=environ) as compositor:
+    async with Compositor(for_commands(config), more_guards, environ=environ) as compositor:
         assert compositor.outfit is not None
-        yield Assembly(compositor, compositor.outfit.guards, compositor.complaints)
+        yield Assembly(compositor, [*compositor.outfit.guards, *more_guards], compositor.complaints)
 
 
 def for_commands(config: Config | None) -> Config:

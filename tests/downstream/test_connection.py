@@ -19,7 +19,7 @@ class Paper:
         self.unread = 0
         self._more = asyncio.Event()
 
-    def write(self, message: bytes) -> None:
+    def write(self, message: bytes, within: bytes | None = None) -> None:
         self.lines.append(json.loads(message))
         self._more.set()
 

@@ -55,7 +55,7 @@ class Answers:
     def __init__(self) -> None:
         self._queue: asyncio.Queue[bytes] = asyncio.Queue()
 
-    def write(self, message: bytes) -> None:
+    def write(self, message: bytes, within: bytes | None = None) -> None:
         self._queue.put_nowait(message)
 
     def backlog(self) -> int:

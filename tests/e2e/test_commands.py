@@ -29,24 +29,6 @@ def plait(*arguments: str, cwd: Path, **environ: str) -> "subprocess.CompletedPr
     )
 
 
-def test_up_shows_that_it_works_and_how_to_connect(tmp_path: Path) -> None:
-    done = plait("up", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "tried builtin__echo: it works" in done.stdout
-    assert "mcp-server" in done.stdout
-    assert "claude mcp add plait -- " in done.stdout
-    assert "\x1b" not in done.stdout + done.stderr, "nothing is coloured where nobody looks"
-
-
-def test_the_command_that_up_prints_is_one_that_a_client_can_start(tmp_path: Path) -> None:
-    command = plait("up", cwd=tmp_path).stdout.splitlines()[3].strip()
-    hello = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}\n'
-    done = subprocess.run(
-        command, shell=True, input=hello, capture_output=True, text=True, timeout=60, check=True
-    )
-    assert json.loads(done.stdout)["result"]["serverInfo"]["name"] == "plait"
-
-
 def test_list_groups_signatures_by_server(tmp_path: Path) -> None:
     config = write_config(tmp_path / "c.json", {"one": SERVER, "two": SERVER})
     done = plait("list", "-c", str(config), cwd=tmp_path)

@@ -37,10 +37,16 @@ class Client:
         self.capabilities: Fields = {}
         self.client_info = {"name": as_raw(name), "version": as_raw(version)}
 
-    def notify(self, method: str, params: Fields | None) -> None:
+    def notify(self, method: str, params: Fields | None, within: bytes | None = None) -> None:
         raise AssertionError("the audit tells clients nothing")
 
-    async def ask(self, method: str, params: Fields | None, on_progress: OnProgress | None = None) -> Reply:
+    async def ask(
+        self,
+        method: str,
+        params: Fields | None,
+        on_progress: OnProgress | None = None,
+        within: bytes | None = None,
+    ) -> Reply:
         raise AssertionError("the audit asks clients nothing")
 
 

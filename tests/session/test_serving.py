@@ -30,10 +30,16 @@ class Client:
     revision = ""
     capabilities: ClassVar[Fields] = {}
 
-    def notify(self, method: str, params: Fields | None) -> None:
+    def notify(self, method: str, params: Fields | None, within: bytes | None = None) -> None:
         raise AssertionError("a session writes nothing by itself")
 
-    async def ask(self, method: str, params: Fields | None, on_progress: object = None) -> Reply:
+    async def ask(
+        self,
+        method: str,
+        params: Fields | None,
+        on_progress: object = None,
+        within: bytes | None = None,
+    ) -> Reply:
         raise AssertionError("a session asks nothing by itself")
 
 

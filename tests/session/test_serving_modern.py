@@ -25,10 +25,16 @@ class Client:
     def __init__(self) -> None:
         self.told: list[str] = []
 
-    def notify(self, method: str, params: Fields | None) -> None:
+    def notify(self, method: str, params: Fields | None, within: bytes | None = None) -> None:
         self.told.append(method)
 
-    async def ask(self, method: str, params: Fields | None, on_progress: object = None) -> Reply:
+    async def ask(
+        self,
+        method: str,
+        params: Fields | None,
+        on_progress: object = None,
+        within: bytes | None = None,
+    ) -> Reply:
         raise AssertionError("nothing is asked of a modern client")
 
 

@@ -62,10 +62,16 @@ class Asker:
         self.capabilities: Fields = {}
         self.heard: list[tuple[str, Fields | None]] = []
 
-    def notify(self, method: str, params: Fields | None) -> None:
+    def notify(self, method: str, params: Fields | None, within: bytes | None = None) -> None:
         self.heard.append((method, params))
 
-    async def ask(self, method: str, params: Fields | None, on_progress: object = None) -> Reply:
+    async def ask(
+        self,
+        method: str,
+        params: Fields | None,
+        on_progress: object = None,
+        within: bytes | None = None,
+    ) -> Reply:
         raise AssertionError("nobody asks")
 
 

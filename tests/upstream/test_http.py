@@ -66,9 +66,15 @@ class Person:
     def __init__(self) -> None:
         self.capabilities: Fields = {}
 
-    def notify(self, method: str, params: Fields | None) -> None: ...
+    def notify(self, method: str, params: Fields | None, within: bytes | None = None) -> None: ...
 
-    async def ask(self, method: str, params: Fields | None, on_progress: object = None) -> Reply:
+    async def ask(
+        self,
+        method: str,
+        params: Fields | None,
+        on_progress: object = None,
+        within: bytes | None = None,
+    ) -> Reply:
         raise AssertionError("nobody asks")
 
 

@@ -13,6 +13,7 @@ from typing import NoReturn
 
 from plait.cli.audit import add_parser as add_audit_parser
 from plait.cli.exits import CONFIG, UNEXPECTED
+from plait.cli.token import add_parser as add_token_parser
 from plait.errors import ConfigError
 from plait.version import VERSION
 
@@ -62,7 +63,9 @@ def build_parser() -> argparse.ArgumentParser:
     looking = _Parser(add_help=False)
     looking.add_argument("--json", action="store_true", help="one JSON object on stdout, for programs")
 
-    commands.add_parser("up", parents=[common], help="show that plait works, and how to connect a client")
+    serving = commands.add_parser("up", parents=[common], help="serve clients over HTTP")
+    serving.add_argument("--host", metavar="ADDRESS", help="where to listen (default: 127.0.0.1)")
+    serving.add_argument("--port", type=port, metavar="PORT", help="(default: 7524; 0: any that is free)")
     commands.add_parser(
         "mcp-server", parents=[common], help="serve one client on stdin and stdout (what MCP clients start)"
     )
@@ -87,7 +90,16 @@ def build_parser() -> argparse.ArgumentParser:
         "doctor", parents=[common, looking], help="what this machine has of what plait would use"
     )
     add_audit_parser(commands, common, looking)
+    add_token_parser(commands, common, looking)
     return parser
+
+
+def port(text: str) -> int:
+    """What argparse calls a wrong one is the name of this function."""
+    number = int(text)
+    if not 0 <= number <= 65535:
+        raise ValueError(text)
+    return number
 
 
 def _add_policy(commands: "argparse._SubParsersAction[_Parser]", parents: list[_Parser]) -> None:
@@ -109,6 +121,7 @@ _MODULES = {
     "policy": "plait.cli.policy",
     "doctor": "plait.cli.doctor",
     "audit": "plait.cli.audit",
+    "token": "plait.cli.token",
 }
 
 

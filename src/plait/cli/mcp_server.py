@@ -4,12 +4,12 @@ import argparse
 import asyncio
 import gc
 import os
-import signal
 
 from plait.assemble import assembled
 from plait.cli.exits import OK
 from plait.cli.files import find
 from plait.cli.loop import run as run_loop
+from plait.cli.signals import on_signals
 from plait.config.model import Config
 from plait.downstream.connection import Connection
 from plait.downstream.stdio import StdioClient
@@ -44,7 +44,7 @@ async def _serve(config: Config | None, input_fd: int, output_fd: int) -> None:
         await client.open_output()
         connection = compositor.connect(client)
         _calm_the_collector()
-        stop = _on_signals()
+        stop = on_signals()
         reading = asyncio.get_running_loop().create_task(client.serve(connection))
         try:
             await asyncio.wait((reading, stop), return_when=asyncio.FIRST_COMPLETED)
@@ -68,21 +68,7 @@ async def _last_answers(connection: Connection, client: StdioClient, stop: "asyn
     `printf … | plait mcp-server` closes our input long before the answers are there.
     """
     seconds = DRAIN if stop.done() else LAST_ANSWERS
-    insist = _on_signals() if stop.done() else stop
+    insist = on_signals() if stop.done() else stop
     finishing = asyncio.get_running_loop().create_task(connection.finish(seconds))
     await asyncio.wait((finishing, client.gone, insist), return_when=asyncio.FIRST_COMPLETED)
     finishing.cancel()
-
-
-def _on_signals() -> "asyncio.Future[None]":
-    """Done at the next SIGTERM or SIGINT."""
-    loop = asyncio.get_running_loop()
-    asked: asyncio.Future[None] = loop.create_future()
-
-    def ask() -> None:
-        if not asked.done():
-            asked.set_result(None)
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, ask)
-    return asked

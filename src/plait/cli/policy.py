@@ -27,10 +27,16 @@ class Pretender:
         self.identity = identity
         self.capabilities: Fields = {}
 
-    def notify(self, method: str, params: Fields | None) -> None:
+    def notify(self, method: str, params: Fields | None, within: bytes | None = None) -> None:
         """Nobody listens."""
 
-    async def ask(self, method: str, params: Fields | None, on_progress: OnProgress | None = None) -> Reply:
+    async def ask(
+        self,
+        method: str,
+        params: Fields | None,
+        on_progress: OnProgress | None = None,
+        within: bytes | None = None,
+    ) -> Reply:
         raise AssertionError("a guard asks nobody")
 
 

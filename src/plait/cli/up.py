@@ -1,65 +1,145 @@
-"""`plait up`: show that plait works, and how to connect a client.
-
-Clients connect over stdio, by starting `plait mcp-server` themselves. So that is what is tried
-here, as a client would, before anybody is told to use it.
-"""
+"""`plait up`: serve clients over HTTP, until somebody says stop."""
 
 import argparse
+import asyncio
+import contextlib
+import errno
+import io
+import logging
 import os
-import shlex
+import resource
+import socket
 import sys
-from pathlib import Path
 
-from plait.cli.exits import OK, UNREACHABLE
+from msgspec.structs import replace
+
+from plait.assemble import assembled
+from plait.cli.arrivals import announce, healths
+from plait.cli.exits import OK, UNEXPECTED
+from plait.cli.files import find
+from plait.cli.front_door import FrontDoor, front_door
 from plait.cli.loop import run as run_loop
 from plait.cli.screen import Screen
-from plait.errors import PlaitError
-from plait.upstream.handshake import McpSession
-from plait.upstream.stdio import StdioTransport
+from plait.cli.signals import on_signals
+from plait.compositor import Compositor
+from plait.config.access import Place
+from plait.config.model import Config, Settings
+from plait.downstream.http import HttpApp
+from plait.downstream.http_limits import HttpLimits
+from plait.downstream.listening import Listener, bind
+from plait.pipeline.grants import GrantFilter
 from plait.version import VERSION
+
+DRAIN = 5.0
+"""Seconds for requests that are running when we are told to stop."""
+LAST_BYTES = 1.0
+"""Seconds for answers on their way."""
+ROUND = 10.0
+"""Seconds between two looks for sessions whose token was revoked."""
+SPARE_FILES = 256
+"""Descriptors that are not for clients: servers, the audit, outbound connections."""
 
 
 def run(options: argparse.Namespace) -> int:
-    return run_loop(_up([str(Path(path).resolve()) for path in options.config], Screen()))
+    config = find(options.config)
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # what strangers send is not worth a line
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)  # whoever reads our output in a pipe waits for it
+    return run_loop(_up(config, options, Screen()))
 
 
-def command(files: list[str]) -> list[str]:
-    """What a client has to start: absolute, so that it works wherever the client runs."""
-    beside = Path(sys.executable).with_name("plait")
-    start = [str(beside)] if beside.exists() else [sys.executable, "-m", "plait"]
-    return [*start, "mcp-server", *(word for file in files for word in ("-c", file))]
-
-
-async def _up(files: list[str], screen: Screen) -> int:
-    argv = command(files)
-    screen.progress("starting")
-    transport = StdioTransport(argv[0], argv[1:], os.environ)
-    try:
-        async with await McpSession.connect(transport, name="plait") as session:
-            tools = await session.list_tools()
-            answer = await _try(session, [str(tool["name"]) for tool in tools])
-    except PlaitError as problem:
-        screen.note(f"error: plait does not answer: {problem}")
-        return UNREACHABLE
-    screen.progress("")
-    screen.say(f"plait {VERSION}  {len(tools)} tool{'' if len(tools) == 1 else 's'}: {_names(tools)}", "bold")
-    if answer is not None:
-        screen.say(f"  tried builtin__echo: {answer}", "good")
-    screen.say("connect a client over stdio; it starts plait itself, with:")
-    screen.say(f"  {shlex.join(argv)}")
-    screen.say("for example, Claude Code:")
-    screen.say(f"  claude mcp add plait -- {shlex.join(argv)}")
+async def _up(config: Config | None, options: argparse.Namespace, screen: Screen) -> int:
+    settings = config.settings if config is not None else Settings()
+    place = Place(
+        options.host or settings.listen.host, settings.listen.port if options.port is None else options.port
+    )
+    stop = on_signals()
+    async with front_door(settings, place, os.environ) as door:
+        try:
+            listening = bind(place.host, place.port)
+        except OSError as problem:
+            screen.note(f"error: cannot listen on {place}: {_why(problem)}")
+            return UNEXPECTED
+        with listening:
+            place = replace(place, port=listening.getsockname()[1])
+            async with assembled(config, os.environ, [GrantFilter()]) as assembly:
+                await _serve(assembly.compositor, door, listening, place, stop, screen)
     return OK
 
 
-async def _try(session: McpSession, names: list[str]) -> str | None:
-    """A call all the way through, where the built-in echo is served."""
-    if "builtin__echo" not in names:
-        return None
-    result = await session.call_tool("builtin__echo", {"text": "it works"})
-    return str(result["content"][0]["text"]) if isinstance(result, dict) else None
+async def _serve(
+    compositor: Compositor,
+    door: FrontDoor,
+    listening: socket.socket,
+    place: Place,
+    stop: "asyncio.Future[None]",
+    screen: Screen,
+) -> None:
+    limits = _limits(compositor.settings)
+    app = HttpApp(
+        compositor,
+        door.access,
+        limits=limits,
+        servers=lambda: healths(compositor.registry.mounts),
+        documents=door.documents,
+    )
+    compositor.registry.greet_all()
+    listener = Listener(app, limits)
+    await listener.open(listening)
+    _welcome(door, place, screen)
+    async with asyncio.TaskGroup() as group:
+        beside = [group.create_task(announce(compositor, screen)), group.create_task(_make_rounds(app))]
+        await stop
+        for task in beside:
+            task.cancel()
+    screen.note("stopping")
+    await _wind_down(app, listener)
 
 
-def _names(tools: list[dict[str, object]]) -> str:
-    names = [str(tool["name"]) for tool in tools]
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+async def _wind_down(app: HttpApp, listener: Listener) -> None:
+    """What runs comes to its answers, unless somebody insists."""
+    insist = on_signals()
+    listener.stop()
+    finishing = asyncio.get_running_loop().create_task(app.drain(DRAIN))
+    await asyncio.wait((finishing, insist), return_when=asyncio.FIRST_COMPLETED)
+    finishing.cancel()
+    await asyncio.wait((finishing,))
+    await app.aclose()
+    await listener.aclose(0 if insist.done() else LAST_BYTES)
+
+
+async def _make_rounds(app: HttpApp) -> None:
+    while True:
+        await asyncio.sleep(ROUND)
+        await app.expel()
+
+
+def _welcome(door: FrontDoor, place: Place, screen: Screen) -> None:
+    host = "127.0.0.1" if place.host in ("0.0.0.0", "::") else place.host
+    url = f"http://{replace(place, host=host)}/mcp"
+    proof = "" if door.anonymous else ' --header "Authorization: Bearer TOKEN"'
+    screen.say(f"plait {VERSION} at {url}", "bold")
+    screen.say("connect a client, for example Claude Code:")
+    screen.say(f"  claude mcp add --transport http plait {url}{proof}")
+
+
+def _limits(settings: Settings) -> HttpLimits:
+    """As many connections as there can be descriptors for; we ask for as many as we may have."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = settings.http.max_connections + SPARE_FILES
+    if soft < wanted:
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, hard), hard))
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return HttpLimits(
+        body_bytes=settings.max_message_bytes,
+        sessions=settings.http.max_sessions,
+        idle=settings.http.session_idle,
+        connections=max(16, min(settings.http.max_connections, soft - SPARE_FILES)),
+    )
+
+
+def _why(problem: OSError) -> str:
+    if problem.errno == errno.EADDRINUSE:
+        return "something else listens there already; take another port with --port"
+    return (problem.strerror or str(problem)).lower()

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
+from plait.config.access import HttpSettings, Place
 from plait.config.masking import MASK, mask_url, mask_values
 from plait.config.problem import Problem, Where
 from plait.errors import ConfigError
@@ -241,6 +242,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     policy: PolicySettings = PolicySettings()
     results: ResultSettings = ResultSettings()
     audit: AuditSettings = AuditSettings()
+    listen: Place = Place()
+    """Where `plait up` waits for clients."""
+    http: HttpSettings = HttpSettings()
     limits: ServerSettings = ServerSettings()
     """What a server has that says nothing of its own; already in the settings of each that was read."""
 

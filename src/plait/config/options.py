@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from plait.config import fields, guards
+from plait.config import fields, guards, http
+from plait.config.access import HttpSettings
 from plait.config.expand import Variables
 from plait.config.layering import Changes, changed
 from plait.config.model import AuditSettings, PolicySettings, ResultSettings, ServerSettings, Settings
@@ -53,6 +54,8 @@ OPTIONS = (
     Option("policy", ("policy",), section(PolicySettings, guards.POLICY_OPTIONS), guards=True),
     Option("results", ("results",), section(ResultSettings, guards.RESULT_OPTIONS)),
     Option("audit", ("audit",), section(AuditSettings, guards.AUDIT_OPTIONS), guards=True),
+    Option("listen", ("listen",), http.listen, guards=True),
+    Option("http", ("http",), section(HttpSettings, http.HTTP_OPTIONS), guards=True),
     Option("limits", ("limits",), section(ServerSettings, LIMIT_OPTIONS)),
     Option("delegation", ("delegation",), fields.data),
 )

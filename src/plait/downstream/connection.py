@@ -7,6 +7,7 @@ from typing import Protocol
 
 from msgspec import Raw
 
+from plait.pipeline.grants import grant_of
 from plait.session.exchange import (
     Abandon,
     Advance,
@@ -24,7 +25,7 @@ from plait.session.exchange import (
     refuse,
 )
 from plait.session.serving import ServingSession, State, Welcome
-from plait.wire.envelope import EMPTY, Fields, notification
+from plait.wire.envelope import EMPTY, Envelope, Fields, notification
 from plait.wire.spec import INTERNAL_ERROR, MAX_FROM_CLIENTS
 from plait.wire.text import printable
 
@@ -37,7 +38,9 @@ MAX_BACKLOG = 4 * 1024 * 1024
 class Writer(Protocol):
     """The way to the client."""
 
-    def write(self, message: bytes) -> None: ...
+    def write(self, message: bytes, within: bytes | None = None) -> None:
+        """`within`: the id of the client's request that the message belongs to, or is the answer to."""
+
     def backlog(self) -> int:
         """How many bytes wait for the client to read them."""
 
@@ -68,7 +71,9 @@ class Connection:
     ) -> None:
         """`joined`: a client has shaken hands; `visited`: one without a handshake sent its first request;
         `told`: a notification of the client's. `server` is what we call ourselves on modern results."""
-        self.identity = identity
+        self.identity = str(identity)
+        self.grant = grant_of(identity)
+        """What its token is good for; see pipeline/grants.py."""
         self.session: ServingSession[Question] = ServingSession(welcome, self, server)
         self.limit = limit
         self.dropped = 0
@@ -85,11 +90,25 @@ class Connection:
 
     # ---- what the client says
 
-    def receive(self, line: bytes) -> None:
+    def receive(
+        self,
+        line: bytes,
+        message: Envelope | None = None,
+        answer: Callable[[bytes], None] | None = None,
+    ) -> list[bytes]:
+        """Do what a line says; the ids of the requests in it that run now.
+
+        `message` is the line, where it has been opened already. What can be answered at once goes to
+        `answer`, where there is one.
+        """
         greeted = self.session.state
-        for effect in self.session.receive(line):
+        started: list[bytes] = []
+        for effect in self.session.receive(line, message):
             if type(effect) is Dispatch:
                 self._dispatch(effect.exchange)
+                started.append(effect.exchange.id)
+            elif answer is not None and type(effect) is Send:
+                answer(effect.data)
             else:
                 self._do(effect)
         if greeted is State.CONNECTED and self.session.state is State.READY:
@@ -97,6 +116,7 @@ class Connection:
         if self._visited is not None and self.session.modern.visitor is not None:
             visited, self._visited = self._visited, None
             visited(self.session.modern.visitor)
+        return started
 
     def oversized(self, head: bytes) -> None:
         for effect in self.session.oversized(head, self.limit):
@@ -129,7 +149,7 @@ class Connection:
         """No answer from now on, and the server is told that nobody waits."""
         data = self.session.forget(id)
         if data is not None:
-            self._writer.write(data)
+            self._writer.write(data, id)
         task = self._running.get(id)
         if task is not None:
             task.cancel()
@@ -144,7 +164,12 @@ class Connection:
             self._running.pop(exchange.id, None)
         data = self.session.answer(exchange.id, reply)
         if data is not None:
-            self._writer.write(data)
+            self._writer.write(data, exchange.id)
+
+    @property
+    def running(self) -> int:
+        """How many requests of this client's are being worked on."""
+        return len(self._running)
 
     def alone(self) -> bool:
         """Does at most one request run? Then nothing else is about to be written."""
@@ -165,25 +190,31 @@ class Connection:
         """What the client calls itself."""
         return self.session.client_info
 
-    def notify(self, method: str, params: Fields | None) -> bool:
+    def notify(self, method: str, params: Fields | None, within: bytes | None = None) -> bool:
         if self._writer.backlog() > MAX_BACKLOG:
             self.dropped += 1
             if self.dropped == 1:
                 _log.warning("the client does not read: notifications to it are dropped")
             return False
-        self._writer.write(notification(method, params))
+        self._writer.write(notification(method, params), within)
         return True
 
-    async def ask(self, method: str, params: Fields | None, on_progress: OnProgress | None = None) -> Reply:
+    async def ask(
+        self,
+        method: str,
+        params: Fields | None,
+        on_progress: OnProgress | None = None,
+        within: bytes | None = None,
+    ) -> Reply:
         question = Question(on_progress)
         id, data = self.session.ask(method, params, question)
-        self._writer.write(data)
+        self._writer.write(data, within)
         try:
             return await question.reply
         except asyncio.CancelledError:
             withdrawal = self.session.withdraw(id)
             if withdrawal is not None:
-                self._writer.write(withdrawal)
+                self._writer.write(withdrawal, within)
             raise
 
     # ---- its end

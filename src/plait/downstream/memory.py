@@ -63,7 +63,7 @@ class _Back:
         self._receiver = receiver
         self._loop = asyncio.get_running_loop()
 
-    def write(self, message: bytes) -> None:
+    def write(self, message: bytes, within: bytes | None = None) -> None:
         self._loop.call_soon(self._receiver.received, message)
 
     def backlog(self) -> int:

@@ -20,7 +20,7 @@ class Incoming:
         """None is the end."""
         self._size = 0
 
-    def write(self, message: bytes) -> None:
+    def write(self, message: bytes, within: bytes | None = None) -> None:
         self._size += len(message)
         self._messages.put_nowait(message)
 
@@ -60,7 +60,7 @@ class Incoming:
 class Outgoing:
     """What the client writes; our connection takes it at once."""
 
-    def __init__(self, receive: Callable[[bytes], None]) -> None:
+    def __init__(self, receive: Callable[[bytes], object]) -> None:
         self._receive = receive
 
     async def send(self, item: SessionMessage, /) -> None:

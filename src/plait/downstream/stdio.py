@@ -84,7 +84,7 @@ class StdioClient:
 
     # ---- writing
 
-    def write(self, message: bytes) -> None:
+    def write(self, message: bytes, within: bytes | None = None) -> None:
         line = as_line(message)
         if self._outbox is None:
             _write_all(self._output_fd, line)

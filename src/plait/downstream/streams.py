@@ -29,7 +29,7 @@ class StreamClient:
         self._reader = reader
         self._writer = writer
 
-    def write(self, message: bytes) -> None:
+    def write(self, message: bytes, within: bytes | None = None) -> None:
         self._writer.write(as_line(message))
 
     def backlog(self) -> int:

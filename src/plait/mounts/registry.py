@@ -97,6 +97,11 @@ class Registry:
                 mount.prepare()
         self._publish()
 
+    def greet_all(self) -> None:
+        """Greet the servers now, for clients that declare nothing: nobody knows who will come, and when."""
+        for mount in self.mounts:
+            mount.open_for(nobody())
+
     async def unmount(self, mount: Mount, *, drain: float = 0.0, told: bool = True) -> None:
         """Nobody sees it from now on; the calls that run have so long to finish. Then it is closed."""
         await self._take_out(mount)

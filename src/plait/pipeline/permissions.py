@@ -50,18 +50,23 @@ class PermissionFilter:
         decision = self.rules.decide(subject_of(exchange.destination), exchange.caller.identity, arguments)
         if decision.allowed:
             return await call_next(exchange)
-        return _denied(exchange, Verdict("denied", decision.rule, decision.reason))
+        return denied(exchange, Verdict("denied", decision.rule, decision.reason))
 
     def _noted(self, exchange: Exchange, reply: Reply) -> Reply:
         """The answer is that of an unknown name; the record says that this one would have been hidden."""
-        left, _, right = exchange.address.partition("__")
-        named = Subject(exchange.address, right or left, left if right else "")
-        if exchange.address and not self.rules.visible(named, exchange.caller.identity):
+        if exchange.address and not self.rules.visible(named(exchange.address), exchange.caller.identity):
             reply.verdict = HIDDEN
         return reply
 
 
-def _denied(exchange: Exchange, verdict: Verdict) -> Reply:
+def named(address: str) -> Subject:
+    """What a name would be about, if there were something of that name."""
+    left, _, right = address.partition("__")
+    return Subject(address, right or left, left if right else "")
+
+
+def denied(exchange: Exchange, verdict: Verdict) -> Reply:
+    """The answer to a call that may not be made."""
     why = f": {verdict.reason}" if verdict.reason else ""
     text = f"denied[P001]: {exchange.address} by {verdict.rule}{why}"
     if exchange.method == "tools/call":

@@ -143,7 +143,7 @@ def _progress_of(exchange: Exchange | None) -> Report | None:
     """Progress to the client of this exchange, where it asked for some; it only ever increases."""
     if exchange is None or exchange.meta is None or "progressToken" not in exchange.meta:
         return None
-    token, caller = exchange.meta["progressToken"], exchange.caller
+    token, caller, id = exchange.meta["progressToken"], exchange.caller, exchange.id
     last = float("-inf")
 
     def report(value: float, total: float | None, message: str | None) -> None:
@@ -156,6 +156,6 @@ def _progress_of(exchange: Exchange | None) -> Report | None:
             params["total"] = as_raw(total)
         if message is not None:
             params["message"] = as_raw(message)
-        caller.notify("notifications/progress", params)
+        caller.notify("notifications/progress", params, id)
 
     return report

@@ -44,7 +44,8 @@ async def ask(
         return refuse(INVALID_PARAMS if declared else METHOD_NOT_FOUND, f"{method}: {problem}")
     try:
         async with asyncio.timeout(PATIENCE):
-            return await caller.ask(method, signed(question.prefix, method, question.params), on_progress)
+            put = signed(question.prefix, method, question.params)
+            return await caller.ask(method, put, on_progress, _within(working_for))
     except TimeoutError:
         return refuse(INVALID_REQUEST, f"{method}: the client did not answer within {PATIENCE:g} s")
 
@@ -56,6 +57,11 @@ def _whom(working_for: Sequence[Exchange], present: Sequence[Caller]) -> Caller 
     """
     callers = {exchange.caller for exchange in working_for} or set(present)
     return callers.pop() if len(callers) == 1 else None
+
+
+def _within(working_for: Sequence[Exchange]) -> bytes | None:
+    """The request that the question was asked for, if there can be only one."""
+    return working_for[0].id if len(working_for) == 1 else None
 
 
 def signed(prefix: str, method: str, params: Fields) -> Fields:

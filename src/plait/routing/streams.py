@@ -48,7 +48,7 @@ class Stream:
         for (method, _), params in early.items():
             self._tell(method, params)
 
-    def notify(self, method: str, params: Fields | None) -> bool | None:
+    def notify(self, method: str, params: Fields | None, within: bytes | None = None) -> bool | None:
         if method not in self._methods:
             return None
         if self._early is not None:
@@ -64,8 +64,14 @@ class Stream:
             self.over.set_result(None)
         return heard
 
-    async def ask(self, method: str, params: Fields | None, on_progress: OnProgress | None = None) -> Reply:
-        return await self._caller.ask(method, params, on_progress)
+    async def ask(
+        self,
+        method: str,
+        params: Fields | None,
+        on_progress: OnProgress | None = None,
+        within: bytes | None = None,
+    ) -> Reply:
+        return await self._caller.ask(method, params, on_progress, within)
 
 
 class Streams:

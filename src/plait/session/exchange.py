@@ -45,10 +45,20 @@ class Caller(Protocol):
     def capabilities(self) -> Fields:
         """What the client declared it can do, unread."""
 
-    def notify(self, method: str, params: Fields | None) -> bool | None:
-        """Tell the client something. It is dropped, and counted, if the client does not read: False."""
+    def notify(self, method: str, params: Fields | None, within: bytes | None = None) -> bool | None:
+        """Tell the client something. It is dropped, and counted, if the client does not read: False.
 
-    async def ask(self, method: str, params: Fields | None, on_progress: "OnProgress | None" = None) -> Reply:
+        `within` is the id of the request of the client's that it belongs to, where it does to one: over
+        HTTP it then goes on the stream of that request.
+        """
+
+    async def ask(
+        self,
+        method: str,
+        params: Fields | None,
+        on_progress: "OnProgress | None" = None,
+        within: bytes | None = None,
+    ) -> Reply:
         """Ask the client something on behalf of a server."""
 
 

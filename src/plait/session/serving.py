@@ -108,10 +108,11 @@ class ServingSession(Generic[Waiter]):
 
     # ---- what the client says
 
-    def receive(self, line: bytes) -> list[ServingEffect[Waiter]]:
-        """Advance by one line from the client."""
+    def receive(self, line: bytes, message: Envelope | None = None) -> list[ServingEffect[Waiter]]:
+        """Advance by one line from the client; `message` is that line, where it has been opened already."""
         try:
-            message = open_envelope(line)
+            if message is None:
+                message = open_envelope(line)
         except RemoteProtocolError as problem:
             if line.lstrip()[:1] == b"[" and self.revision == WITH_BATCHES:
                 return self._receive_batch(line, problem)
@@ -233,6 +234,10 @@ class ServingSession(Generic[Waiter]):
         return _gather(batch, effects)
 
     # ---- what we say
+
+    def is_open(self, id: bytes) -> bool:
+        """Has this request of the client's still to be answered?"""
+        return id in self._open
 
     def answer(self, id: bytes, reply: Reply) -> bytes | None:
         """The bytes that settle a dispatched exchange; None if there is nothing to send (yet)."""

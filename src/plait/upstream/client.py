@@ -273,7 +273,7 @@ class McpClient:
             call.on_progress(params)
         elif exchange is not None and exchange.meta is not None:
             token = exchange.meta["progressToken"]
-            exchange.caller.notify("notifications/progress", {**params, "progressToken": token})
+            exchange.caller.notify("notifications/progress", {**params, "progressToken": token}, exchange.id)
 
     # ---- deadlines
 

@@ -17,6 +17,9 @@ from plait.providers.tools.workspace import Workspace
 from plait.upstream.process import Guardian
 
 NAMESPACE = "builtin"
+READ_ONLY = frozenset({"read_file", "list_directory", "search_files", "memory_read", "memory_search", "echo"})
+"""Those that change nothing, here or elsewhere (a fetch may be a DELETE): all that is offered to clients over
+HTTP that did not say who they are."""
 
 
 @contextlib.asynccontextmanager

@@ -24,7 +24,7 @@ class ModernCaller:
     def identity(self) -> str:
         return self._connection.identity
 
-    def notify(self, method: str, params: Fields | None) -> bool | None:
+    def notify(self, method: str, params: Fields | None, within: bytes | None = None) -> bool | None:
         """Progress of this request, and its log messages where it asked for some.
 
         "If absent, the server MUST NOT send any `notifications/message`" for the request (2026-07-28,
@@ -41,9 +41,15 @@ class ModernCaller:
 
     def tell(self, method: str, params: Fields | None) -> bool | None:
         """Without asking whether it wants to hear it."""
-        return self._connection.notify(method, params)
+        return self._connection.notify(method, params, self.id)
 
-    async def ask(self, method: str, params: Fields | None, on_progress: OnProgress | None = None) -> Reply:
+    async def ask(
+        self,
+        method: str,
+        params: Fields | None,
+        on_progress: OnProgress | None = None,
+        within: bytes | None = None,
+    ) -> Reply:
         """ "A modern server never sends a JSON-RPC request": nothing can be asked but by a result."""
         return refuse(
             METHOD_NOT_FOUND,
