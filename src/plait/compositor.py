@@ -22,13 +22,13 @@ from plait.mounts.registry import Registry
 from plait.mounts.state import MountEvent, MountState
 from plait.openers import Openers, name_of, settings_of
 from plait.outfit import Outfit, outfit
-from plait.pipeline.compose import Hiding, Layer, arrange, compose
+from plait.pipeline.compose import Layer, arrange, compose, visibility
 from plait.pipeline.middleware import Middleware, as_layer
 from plait.providers.pinned.sight import discreet
 from plait.providers.provider import ToolProvider
 from plait.routing.naming import MountPrefix, Naming
 from plait.routing.pages import Pager
-from plait.routing.resolver import Sees, resolving
+from plait.routing.resolver import resolving
 from plait.routing.router import Router
 from plait.routing.welcome import server_info, welcome
 from plait.session.exchange import Caller, Handler
@@ -40,17 +40,6 @@ from plait.wire.envelope import Fields
 
 if TYPE_CHECKING:
     from plait.downstream.sdk_fastmcp import CompositorTransport
-
-
-def _sees(layers: Sequence[Layer]) -> Sees | None:
-    """What all guards that hide things let a caller see; None if there is no such guard."""
-    guards: list[object] = list(layers)
-    hiding = [
-        guard.visible for guard in guards if isinstance(guard, Hiding) and getattr(guard, "hides", True)
-    ]
-    if not hiding:
-        return None
-    return lambda caller, subject: all(visible(caller, subject) for visible in hiding)
 
 
 class CompositorState(enum.Enum):
@@ -84,6 +73,7 @@ class Compositor:
         self.environ = os.environ if environ is None else environ
         self._openers = Openers(self.settings, self.environ, self.guardian)
         self._layers = [as_layer(each) for each in middleware]
+        self._pager = Pager(self.settings.page_size)
         self.stack = contextlib.AsyncExitStack()
         self._connections: set[Connection] = set()
         self._closing = False
@@ -125,14 +115,22 @@ class Compositor:
         router = Router(
             self.registry,
             self.naming,
-            Pager(self.settings.page_size),
+            self._pager,
             self.registry.subscriptions,
-            discreet(_sees(arranged), self.registry),
+            discreet(visibility(arranged), self.registry),
         )
         self.resolver = router.resolver
         self.handler: Handler = resolving(self.resolver, compose(arranged, router))
         for connection in self._connections:
             connection.handler = self.handler
+
+    def adopt(self, config: Config, guards: list[Layer]) -> None:
+        """Its settings and guards count from now on; the record of calls, and your own layers, stay."""
+        assert self.outfit is not None, "a configuration follows one"
+        self.config, self.settings = config, config.settings
+        self._openers = Openers(self.settings, self.environ, self.guardian)
+        self.outfit.guards = guards
+        self.guard_with([*self._layers, *self.outfit.layers])
 
     async def __aexit__(self, kind: object, problem: BaseException | None, trace: object) -> None:
         """Every mount is closed on every path, also if we are cancelled meanwhile. What the body raised

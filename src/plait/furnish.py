@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import weakref
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from plait.providers.results import PREFIX, ResultsOpener
 from plait.routing.naming import InvalidPrefix, MountPrefix
 from plait.routing.resolver import Resolver
 from plait.session.exchange import Exchange, Reply
+from plait.upstream.opening import Opener
 
 if TYPE_CHECKING:
     from plait.compositor import Compositor
@@ -38,7 +40,7 @@ async def furnish(compositor: Compositor) -> list[str]:
     if config is None:
         return []
     if config.settings.builtin:
-        await _mount_builtin(compositor)
+        await mount_builtin(compositor)
     complaints = [problem.render() for problem in config.problems]
     for server in config.servers:
         try:
@@ -54,20 +56,26 @@ def complaint(server: Server, problem: Exception) -> str:
     return f"error: {server.where or server.name}: {problem}"
 
 
-async def mount_configured(compositor: Compositor, server: Server) -> None:
-    """In the background: what cannot be started now is tried again."""
+async def mount_configured(compositor: Compositor, server: Server, opener: Opener | None = None) -> None:
+    """In the background: what cannot be started now is tried again. `opener`: if it is made already."""
     prefix = prefix_of(server)
     if server.settings.prefix is None and prefix != server.name:
         _log.warning("server %r is mounted as %r", server.name, str(prefix))
-    await compositor.mount(prefix or None, server, name=server.name, wait=False)
+    mount = await compositor.mount(
+        prefix or None, opener or server, name=server.name, settings=server.settings, wait=False
+    )
+    mount.server = server
 
 
-async def _mount_builtin(compositor: Compositor) -> None:
+async def mount_builtin(compositor: Compositor) -> None:
+    """What is opened for them is closed with their mount."""
     from plait.providers.tools.builtin import builtin_tools  # noqa: PLC0415  most files do without them
 
     tools = builtin_tools(compositor.settings, compositor.environ, compositor.guardian)
-    provider = await compositor.stack.enter_async_context(tools)
-    await compositor.mount(MountPrefix(provider.namespace), provider, wait=False)
+    async with contextlib.AsyncExitStack() as stack:
+        provider = await stack.enter_async_context(tools)
+        mount = await compositor.mount(MountPrefix(provider.namespace), provider, wait=False)
+        await mount.own([stack.pop_all()])
 
 
 async def _mount_pinned(compositor: Compositor, settings: Settings) -> None:

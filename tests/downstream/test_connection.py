@@ -145,6 +145,19 @@ async def test_at_the_end_of_input_what_was_read_is_still_answered() -> None:
     assert sorted(str(line["id"]) for line in desk.paper.lines) == [str(id) for id in range(10)]
 
 
+async def test_whoever_still_waits_when_we_give_up_is_told_why_and_nothing_else() -> None:
+    desk = Desk()
+    desk.shake_hands()
+    desk.say({"jsonrpc": "2.0", "id": 1, "method": "slow"})
+    async with asyncio.timeout(5):
+        await desk.started.wait()
+    desk.connection.give_up("plait was told to stop")
+    await desk.connection.aclose()
+    error = {"code": -32603, "message": "plait was told to stop"}
+    assert desk.paper.lines == [{"jsonrpc": "2.0", "id": 1, "error": error}]
+    assert desk.cancelled == ["1"]
+
+
 async def test_a_client_that_does_not_read_misses_notifications_and_they_are_counted() -> None:
     desk = Desk()
     desk.shake_hands()

@@ -1,6 +1,7 @@
 """A real `plait mcp-server` process and a raw client on its pipes, for tests that send anything."""
 
 import asyncio
+import codecs
 import json
 import os
 import sys
@@ -40,6 +41,8 @@ class Gateway:
         self._environ = dict(os.environ if environ is None else environ)
         self._cwd = cwd
         self._ids = iter(range(1, 1_000_000))
+        self.stderr = ""
+        """Its log, so far."""
         self.unread: list[Message] = []
         """Messages that came while another one was waited for."""
 
@@ -53,9 +56,14 @@ class Gateway:
             cwd=self._cwd,
             limit=64 * 1024 * 1024,
         )
-        assert self.process.stderr is not None
-        self._log = asyncio.get_running_loop().create_task(self.process.stderr.read())
+        self._log = asyncio.get_running_loop().create_task(self._read_log())
         return self
+
+    async def _read_log(self) -> None:
+        assert self.process.stderr is not None
+        decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        while chunk := await self.process.stderr.read(1 << 16):
+            self.stderr += decoder.decode(chunk)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -69,7 +77,7 @@ class Gateway:
             except TimeoutError:
                 self.process.kill()
                 raise
-        self.stderr = (await self._log).decode(errors="replace")
+        await self._log
 
     @property
     def pid(self) -> int:

@@ -53,9 +53,12 @@ class RawPeer:
             path.unlink()
             os.close(pipe)
 
+    def entry(self) -> dict[str, object]:
+        """What a configuration file says of it."""
+        return {"command": sys.executable, "args": ["-I", "-S", str(SCRIPT), str(self.folder)]}
+
     def config(self) -> Path:
-        entry = {"command": sys.executable, "args": ["-I", "-S", str(SCRIPT), str(self.folder)]}
-        return write_config(self.folder / "plait.json", {"raw": entry})
+        return write_config(self.folder / "plait.json", {"raw": self.entry()})
 
     def received(self) -> list[bytes]:
         """Every line it got so far."""

@@ -149,6 +149,18 @@ async def test_settled_waits_no_longer_than_a_few_seconds_after_the_client_came(
 
 
 @jumping
+async def test_settled_waits_for_a_server_that_is_mounted_later_too() -> None:
+    slow = HangingServer("slow")
+    async with registry(FakeServer("quick", tools=["t"])) as made:
+        await asyncio.sleep(100)
+        await mount(made, slow)
+        asyncio.get_running_loop().call_later(3, slow.go_on)
+        await seen(made).settled()
+        assert now() == pytest.approx(103, abs=0.01)
+        assert tools(made) == ["quick__t", "slow__t"]
+
+
+@jumping
 async def test_settled_does_not_wait_for_a_server_that_has_failed_once() -> None:
     bad = FakeServer("bad")
     bad.failures = [UpstreamUnavailable("no such file") for _ in range(100)]

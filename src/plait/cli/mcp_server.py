@@ -3,11 +3,14 @@
 import argparse
 import asyncio
 import gc
+import logging
 import os
+from collections.abc import Sequence
 
 from plait.assemble import assembled
 from plait.cli.exits import OK
 from plait.cli.files import find
+from plait.cli.following import follow_files
 from plait.cli.loop import run as run_loop
 from plait.cli.signals import on_signals
 from plait.config.model import Config
@@ -19,11 +22,13 @@ LAST_ANSWERS = 60.0
 DRAIN = 5.0
 """Seconds for requests that are running when we are told to stop."""
 
+_log = logging.getLogger("plait")
+
 
 def run(options: argparse.Namespace) -> int:
     config = find(options.config)
     input_fd, output_fd = _keep_for_the_protocol()
-    run_loop(_serve(config, input_fd, output_fd))
+    run_loop(_serve(config, options.config, input_fd, output_fd))
     return OK
 
 
@@ -37,9 +42,10 @@ def _keep_for_the_protocol() -> tuple[int, int]:
     return kept
 
 
-async def _serve(config: Config | None, input_fd: int, output_fd: int) -> None:
+async def _serve(config: Config | None, files: Sequence[str], input_fd: int, output_fd: int) -> None:
     async with assembled(config, os.environ) as assembly:
         compositor = assembly.compositor
+        await follow_files(compositor, files)
         client = StdioClient(input_fd, output_fd)
         await client.open_output()
         connection = compositor.connect(client)
@@ -69,6 +75,10 @@ async def _last_answers(connection: Connection, client: StdioClient, stop: "asyn
     """
     seconds = DRAIN if stop.done() else LAST_ANSWERS
     insist = on_signals() if stop.done() else stop
+    if stop.done():
+        _log.info("told to stop: calls that run have %g s to finish", seconds)
     finishing = asyncio.get_running_loop().create_task(connection.finish(seconds))
     await asyncio.wait((finishing, client.gone, insist), return_when=asyncio.FIRST_COMPLETED)
     finishing.cancel()
+    if not client.gone.done():
+        connection.give_up("plait was told to stop" if stop.done() else f"no answer within {seconds:g} s")

@@ -17,6 +17,7 @@ from plait.assemble import assembled
 from plait.cli.arrivals import announce, healths
 from plait.cli.exits import OK, UNEXPECTED
 from plait.cli.files import find
+from plait.cli.following import follow_files
 from plait.cli.front_door import FrontDoor, front_door
 from plait.cli.loop import run as run_loop
 from plait.cli.screen import Screen
@@ -63,6 +64,7 @@ async def _up(config: Config | None, options: argparse.Namespace, screen: Screen
         with listening:
             place = replace(place, port=listening.getsockname()[1])
             async with assembled(config, os.environ, [GrantFilter()]) as assembly:
+                await follow_files(assembly.compositor, options.config)
                 await _serve(assembly.compositor, door, listening, place, stop, screen)
     return OK
 

@@ -235,6 +235,13 @@ class Connection:
         if task is not None:
             task.cancel()
 
+    def give_up(self, reason: str) -> None:
+        """Whoever still waits for an answer gets this one."""
+        for id in self._running:
+            data = self.session.answer(id, refuse(INTERNAL_ERROR, reason))
+            if data is not None:
+                self._writer.write(data)
+
     async def aclose(self) -> None:
         """The client is gone: whatever runs for it is cancelled, at the servers too."""
         for question in self.session.drain():

@@ -104,10 +104,7 @@ class Registry:
 
     async def unmount(self, mount: Mount, *, drain: float = 0.0, told: bool = True) -> None:
         """Nobody sees it from now on; the calls that run have so long to finish. Then it is closed."""
-        await self._take_out(mount)
-        self._publish()
-        for instance in mount.instances:
-            self.subscriptions.forget(instance)
+        await self.withdraw(mount)
         try:
             if drain:
                 await mount.finished(drain)
@@ -118,9 +115,19 @@ class Registry:
                 if told:
                     self.events.tell(mount.prefix, MountEvent.UNMOUNTED)
 
-    async def _take_out(self, mount: Mount) -> None:
+    async def withdraw(self, mount: Mount) -> None:
+        """Nobody sees it from now on, and its prefix is free. Whoever withdraws it closes it."""
         async with self._lock:
             self._mounts.pop(self._key(mount))
+        self._publish()
+        for instance in mount.instances:
+            self.subscriptions.forget(instance)
+
+    def arrange(self, order: Sequence[str]) -> None:
+        """These come first, in this order; by prefix, or by `(name)` where there is none."""
+        first = {key: self._mounts[key] for key in order if key in self._mounts}
+        self._mounts = {**first, **self._mounts}
+        self._publish()
 
     def _key(self, mount: Mount) -> str:
         for key, known in self._mounts.items():
@@ -238,6 +245,11 @@ class Registry:
         self._overall = None
         for view in self._views.values():
             self._show(view)
+
+    def judged_anew(self) -> None:
+        """Who may see what has changed: everybody's copies of the lists may be old."""
+        for view in self._views.values():
+            view.audience.lists_changed(list(Kind), starting=False)
 
     # ---- what instances tell us
 

@@ -27,7 +27,7 @@ class View:
         self.instances: Sequence[Instance] = ()
         self._naming = naming
         self._start_wait = start_wait
-        self._wait_until = asyncio.get_running_loop().time() + start_wait
+        self._wait_until = 0.0
         self._deserted_at: float | None = None
 
     @property
@@ -42,6 +42,7 @@ class View:
         """These are the servers from now on."""
         level = self.audience.level
         for new in set(instances).difference(self.instances):
+            self._wait_until = asyncio.get_running_loop().time() + self._start_wait
             if level is not None:
                 new.set_level(level)
         self.instances = instances
@@ -59,15 +60,14 @@ class View:
         return changes
 
     async def settled(self, enough: Callable[[], bool] | None = None) -> None:
-        """Wait for servers that start for the first time, until a few seconds after the client came.
+        """Wait for servers that start for the first time, until a few seconds after the last was mounted.
 
         Whoever needs one of them only says what is `enough`: one that hangs must not delay the others.
         """
         loop = asyncio.get_running_loop()
-        until = min(self._wait_until, loop.time() + self._start_wait)
         while enough is None or not enough():
             starting = [each.first_outcome for each in self.instances if not each.first_outcome.done()]
-            seconds = until - loop.time()
+            seconds = self._wait_until - loop.time()
             if not starting or seconds <= 0:
                 return
             await asyncio.wait(starting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)

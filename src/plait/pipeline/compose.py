@@ -34,6 +34,17 @@ class Hiding(Protocol):
     def visible(self, caller: Caller, subject: Subject) -> bool: ...
 
 
+def visibility(layers: Sequence[Layer]) -> Callable[[Caller, Subject], bool] | None:
+    """What all guards that hide things let a caller see; None if there is no such guard."""
+    guards: list[object] = list(layers)
+    hiding = [
+        guard.visible for guard in guards if isinstance(guard, Hiding) and getattr(guard, "hides", True)
+    ]
+    if not hiding:
+        return None
+    return lambda caller, subject: all(visible(caller, subject) for visible in hiding)
+
+
 def arrange(layers: Sequence[Layer]) -> list[Layer]:
     """The layers by stage, whatever order they are given in; custom ones keep theirs."""
     return sorted(layers, key=lambda layer: getattr(layer, "stage", Stage.CUSTOM))
