@@ -27,7 +27,7 @@ LOOK = 1.0
 Stamp: TypeAlias = tuple[int, int, int] | None
 """What a file looks like from outside; None if it is not there."""
 
-_log = logging.getLogger("plait")
+_log = logging.getLogger("plait.configuration")
 
 
 class Reloader:

@@ -129,6 +129,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = build_parser().parse_args(argv)
     level = "debug" if options.debug else options.log_level
     logging.basicConfig(stream=sys.stderr, level=level.upper(), format="plait: %(levelname)s: %(message)s")
+    if options.log_level == "warning":
+        # Whoever has just saved the file waits for this line, and nobody else causes it.
+        logging.getLogger("plait.configuration").setLevel(logging.INFO)
     try:
         code: int = importlib.import_module(_MODULES[options.command]).run(options)
     except ConfigError as problem:
