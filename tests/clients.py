@@ -136,12 +136,13 @@ class Client(Listener):
 class RawClient:
     """A client that writes what it likes, line by line, and sees every message that comes back."""
 
-    def __init__(self, compositor: Compositor) -> None:
+    def __init__(self, compositor: Compositor, identity: str = "anonymous") -> None:
         self._compositor = compositor
+        self._identity = identity
         self.messages: list[Message] = []
 
     async def __aenter__(self) -> Self:
-        self.connection = self._compositor.connect(self)
+        self.connection = self._compositor.connect(self, self._identity)
         return self
 
     async def __aexit__(self, *exc: object) -> None:

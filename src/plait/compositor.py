@@ -1,5 +1,6 @@
 """Compositor: what is mounted, what guards it, who is connected. CREATED → ACTIVE → CLOSED."""
 
+import asyncio
 import contextlib
 import enum
 import os
@@ -13,13 +14,13 @@ from plait.config.model import Config, ServerSettings, Settings
 from plait.downstream.connection import Connection, Writer
 from plait.downstream.extras import needing
 from plait.downstream.memory import MemoryTransport
-from plait.errors import LifecycleError, PlaitError
+from plait.errors import LifecycleError
 from plait.furnish import furnish
 from plait.mounts.changes import Changes
 from plait.mounts.events import MountListener
 from plait.mounts.mount import Mount
 from plait.mounts.registry import Registry
-from plait.mounts.state import MountEvent, MountState
+from plait.mounts.state import MountEvent
 from plait.openers import Openers, name_of, settings_of
 from plait.outfit import Outfit, outfit
 from plait.pipeline.compose import Layer, arrange, compose, visibility
@@ -66,6 +67,7 @@ class Compositor:
         self.settings = config if isinstance(config, Settings) else config.settings if config else Settings()
         self.naming = Naming(self.settings.separator, self.settings.name_budget)
         self.state = CompositorState.CREATED
+        self.registry = Registry(self.naming, self.settings.start_wait)
         self.guardian = Guardian()
         self.outfit: Outfit | None = None
         self.complaints: list[str] = []
@@ -76,7 +78,7 @@ class Compositor:
         self._pager = Pager(self.settings.page_size)
         self.stack = contextlib.AsyncExitStack()
         self._connections: set[Connection] = set()
-        self._closing = False
+        self._closing = self._leaving = False
 
     def __repr__(self) -> str:
         return f"<Compositor {self.settings.name}: {self.state.value}>"
@@ -89,7 +91,6 @@ class Compositor:
         if self.state is CompositorState.CLOSED:
             raise LifecycleError("this compositor is already closed; make a new one")
         self.state = CompositorState.ACTIVE
-        self.registry = Registry(self.naming, self.settings.start_wait)
         try:
             self.stack.push_async_callback(self.guardian.aclose)
             self.stack.push_async_callback(self._close_mounts)
@@ -140,17 +141,24 @@ class Compositor:
             raise ExceptionGroup("closing the compositor failed", problems)
 
     async def _shut_down(self) -> list[Exception]:
-        self._closing = True
+        self._closing = self._leaving = True
         self._problems: list[Exception] = []
+        self.stack.push_async_callback(self._close_connections)  # before everything else
         try:
-            for connection in tuple(self._connections):
-                await connection.aclose()
             await self.stack.aclose()
         except Exception as problem:  # told with the others
             self._problems.append(problem)
         finally:
             self.state = CompositorState.CLOSED
         return self._problems
+
+    async def _close_connections(self) -> None:
+        loop = asyncio.get_running_loop()
+        closing = [loop.create_task(connection.aclose()) for connection in self._connections]
+        if closing:
+            await asyncio.wait(closing)
+            problems = [task.exception() for task in closing]
+            self._problems += [problem for problem in problems if isinstance(problem, Exception)]
 
     async def _close_mounts(self) -> None:
         self._problems += await self.registry.aclose()
@@ -203,10 +211,9 @@ class Compositor:
         mount.server = server
         try:
             await mount.own(resources)
-            self._check_open()
             self.registry.begin(mount, alone=wait)
             if wait:
-                await _up(mount)
+                await mount.up()
         except BaseException as problem:
             await to_the_end(self._undo(mount))
             raise problem
@@ -230,7 +237,7 @@ class Compositor:
         mount = prefix if isinstance(prefix, Mount) else self.registry.find(prefix)
         if mount.pinned:
             raise LifecycleError(f"Cannot unmount pinned server '{mount.prefix}': it is part of plait")
-        await to_the_end(self.registry.unmount(mount, drain=drain))
+        await self.registry.unmount(mount, drain=drain)
 
     mount_server = mount
     unmount_server = unmount
@@ -262,8 +269,9 @@ class Compositor:
 
     def connect(self, writer: Writer, identity: str = "anonymous") -> Connection:
         """A client has come: feed the connection what it says; `disconnect` when it is gone."""
-        if self.state is not CompositorState.ACTIVE:
-            raise LifecycleError(f"nobody can connect to a compositor that is {self.state.value}")
+        if self.state is not CompositorState.ACTIVE or self._leaving:
+            state = "closed" if self._leaving else self.state.value
+            raise LifecycleError(f"nobody can connect to a compositor that is {state}")
         connection = Connection(
             self.handler,
             self._welcome,
@@ -280,8 +288,10 @@ class Compositor:
 
     async def disconnect(self, connection: Connection) -> None:
         self._connections.discard(connection)
-        await connection.aclose()
-        await self.registry.leave(connection)
+        try:
+            await to_the_end(connection.aclose())
+        finally:
+            self.registry.leave(connection)
 
     @property
     def changes(self) -> Changes:
@@ -313,12 +323,3 @@ class Compositor:
         if method == "notifications/roots/list_changed" and "roots" in connection.capabilities:
             for instance in self.registry.view(connection).instances:
                 instance.notify(method, params or None)
-
-
-async def _up(mount: Mount) -> None:
-    """Wait for its first start; raises what that failed with."""
-    instance = mount.foremost
-    assert instance is not None
-    await instance.first_outcome
-    if instance.state is MountState.FAILED:
-        raise instance.problem or PlaitError(f"cannot mount '{mount.prefix}': {instance.reason}")

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from plait.config.model import Server
 from plait.openers import prefix_of
+from plait.tasks import to_the_end
 
 if TYPE_CHECKING:
     from plait.compositor import Compositor
     from plait.mounts.mount import Mount
+
+_log = logging.getLogger("plait")
 
 
 async def mount_several(
@@ -35,10 +39,18 @@ async def mount_several(
         if everything:
             _raise_first([outcomes[server.name] for server in servers])
     except BaseException:
-        for each in mounted:
-            await compositor.unmount(each)
+        await to_the_end(_unmount_all(compositor, mounted))
         raise
     return {server.name: outcomes[server.name] for server in servers}
+
+
+async def _unmount_all(compositor: Compositor, mounted: Sequence[Mount]) -> None:
+    """Each of them, whatever happens to another: the problem that is told is why they are unmounted."""
+    for each in mounted:
+        try:
+            await compositor.registry.unmount(each)
+        except Exception:
+            _log.exception("unmounting %s failed; the others are unmounted all the same", each)
 
 
 def _raise_first(outcomes: Sequence[Exception | None]) -> None:

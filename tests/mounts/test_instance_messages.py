@@ -22,7 +22,7 @@ async def test_a_level_is_sent_now_and_after_every_start_but_only_where_there_is
     for server, expected in ((loud, [{"level": "error"}] * 2), (silent, [])):
         async with life(server) as made:
             await made.start()
-            made.instance.set_level("error")
+            made.instance.set_level("error", made)
             await quiet()
             await made.end()
             made.instance.standing.become(FAILED, "x")
@@ -38,7 +38,7 @@ async def test_a_level_set_while_the_server_is_away_is_sent_once_it_is_there() -
     async with life(server) as made:
         await made.start()
         await made.end()
-        made.instance.set_level("debug")
+        made.instance.set_level("debug", made)
         made.instance.standing.become(FAILED, "x")
         made.instance.standing.become(PENDING, "x")
         await asyncio.sleep(1)

@@ -71,6 +71,7 @@ async def test_what_only_a_client_that_left_watched_is_unsubscribed() -> None:
     async with compositor(server) as made:
         async with Client(made) as client:
             await client.send("resources/subscribe", uri="x:1")
+        await quiet()
         assert server.asked("resources/unsubscribe") == [{"uri": "x:1"}]
 
 

@@ -33,6 +33,8 @@ _log = logging.getLogger("plait.client")
 
 MAX_BACKLOG = 4 * 1024 * 1024
 """Past this many bytes that the client has not read, notifications to it are dropped, and counted."""
+LAST_WAIT = 10.0
+"""Seconds for what runs for a client that is gone; it was cancelled, which a tool may take badly."""
 
 
 class Writer(Protocol):
@@ -83,6 +85,9 @@ class Connection:
         self._told = told
         self._visited: Callable[[Caller], None] | None = visited
         self._running: dict[bytes, asyncio.Task[None]] = {}
+        self._deaf = self._over = False
+        self.ended: Callable[[], None] = lambda: None
+        """Called when it is over, be it that we have ended it: whoever carries it tells its client."""
         self._loop = asyncio.get_running_loop()
 
     def __repr__(self) -> str:
@@ -101,6 +106,8 @@ class Connection:
         `message` is the line, where it has been opened already. What can be answered at once goes to
         `answer`, where there is one.
         """
+        if self._over:
+            return []
         greeted = self.session.state
         started: list[bytes] = []
         for effect in self.session.receive(line, message):
@@ -125,7 +132,7 @@ class Connection:
     def _do(self, effect: ServingEffect[Question]) -> None:
         match effect:
             case Send(data=data):
-                self._writer.write(data)
+                self._say(data)
             case Dispatch(exchange=exchange):
                 self._dispatch(exchange)
             case Abandon(id=id):
@@ -149,7 +156,7 @@ class Connection:
         """No answer from now on, and the server is told that nobody waits."""
         data = self.session.forget(id)
         if data is not None:
-            self._writer.write(data, id)
+            self._say(data, id)
         task = self._running.get(id)
         if task is not None:
             task.cancel()
@@ -163,8 +170,12 @@ class Connection:
         finally:
             self._running.pop(exchange.id, None)
         data = self.session.answer(exchange.id, reply)
-        if data is not None:
-            self._writer.write(data, exchange.id)
+        if data is None or self._deaf:
+            return
+        try:
+            self._writer.write(data, exchange.id)  # not by `_say`: this is done for every request
+        except Exception:
+            self._lost()
 
     @property
     def running(self) -> int:
@@ -196,7 +207,7 @@ class Connection:
             if self.dropped == 1:
                 _log.warning("the client does not read: notifications to it are dropped")
             return False
-        self._writer.write(notification(method, params), within)
+        self._say(notification(method, params), within)
         return True
 
     async def ask(
@@ -208,14 +219,28 @@ class Connection:
     ) -> Reply:
         question = Question(on_progress)
         id, data = self.session.ask(method, params, question)
-        self._writer.write(data, within)
+        self._say(data, within)
         try:
             return await question.reply
         except asyncio.CancelledError:
             withdrawal = self.session.withdraw(id)
             if withdrawal is not None:
-                self._writer.write(withdrawal, within)
+                self._say(withdrawal, within)
             raise
+
+    def _say(self, message: bytes, within: bytes | None = None) -> None:
+        """Whoever cannot be written to gets nothing more. That is no trouble of the server that said it,
+        nor of the other clients that are told the same."""
+        if self._deaf:
+            return
+        try:
+            self._writer.write(message, within)
+        except Exception:
+            self._lost()
+
+    def _lost(self) -> None:
+        self._deaf = True
+        _log.exception("writing to %r failed; it gets nothing more", self)
 
     # ---- its end
 
@@ -230,7 +255,7 @@ class Connection:
         """A stream of notifications has no end of its own: "the server sends the result" (subscriptions)."""
         data = self.session.answer(id, Reply(result=EMPTY))
         if data is not None:
-            self._writer.write(data)
+            self._say(data, id)
         task = self._running.get(id)
         if task is not None:
             task.cancel()
@@ -240,15 +265,19 @@ class Connection:
         for id in self._running:
             data = self.session.answer(id, refuse(INTERNAL_ERROR, reason))
             if data is not None:
-                self._writer.write(data)
+                self._say(data, id)
 
     async def aclose(self) -> None:
         """The client is gone: whatever runs for it is cancelled, at the servers too."""
+        self._over = True
         for question in self.session.drain():
             if not question.reply.done():
                 question.reply.set_result(refuse(INTERNAL_ERROR, "the client is gone"))
         running = tuple(self._running.values())
         for task in running:
             task.cancel()
-        if running:
-            await asyncio.wait(running)
+        try:
+            if running and (await asyncio.wait(running, timeout=LAST_WAIT))[1]:
+                _log.warning("a request of %r will not be cancelled; it is left behind", self)
+        finally:
+            self.ended()

@@ -31,6 +31,7 @@ class MemoryTransport(Immediate):
     async def open(self, receiver: Receiver) -> None:
         self._receiver = receiver
         self._connection = self._connect(_Back(receiver))
+        self._connection.ended = lambda: self.abort("closed")
 
     async def __aenter__(self) -> "tuple[Incoming, Outgoing]":
         """As `mcp.Client` wants a transport: the stream it reads from, and the one it writes to."""
@@ -40,6 +41,7 @@ class MemoryTransport(Immediate):
             raise LocalProtocolError("a transport is for one client; ask for another one")
         incoming = Incoming()
         self._connection = self._connect(incoming)
+        self._connection.ended = incoming.close
         return incoming, Outgoing(self._connection.receive)
 
     async def __aexit__(self, *exc: object) -> None:
@@ -53,7 +55,6 @@ class MemoryTransport(Immediate):
         connection, self._connection = self._connection, None
         if connection is not None:
             await self._disconnect(connection)
-            self.abort("closed")
 
 
 class _Back:

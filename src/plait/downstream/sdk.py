@@ -47,8 +47,12 @@ class Incoming:
         except EndOfStream:
             raise StopAsyncIteration from None
 
-    async def aclose(self) -> None:
+    def close(self) -> None:
+        """There is nothing more to read."""
         self._messages.put_nowait(None)
+
+    async def aclose(self) -> None:
+        self.close()
 
     async def __aenter__(self) -> Self:
         return self

@@ -11,7 +11,7 @@ from plait.mounts.questions import Questions
 from plait.mounts.state import MountState
 from plait.mounts.turnstile import Turnstile
 from plait.session.exchange import Exchange, Reply
-from plait.tasks import TaskSet
+from plait.tasks import Interruptible, TaskSet, to_the_end
 from plait.upstream.base import Link
 from plait.upstream.client import Answer, Listener
 from plait.wire.envelope import Fields
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 PATIENCE = 5.0
 """Seconds that a call waits for a server that is being restarted."""
+LAST_WAIT = 10.0
+"""Seconds for the servers of single calls to close when nobody may use them any more."""
 
 
 class Calls:
@@ -31,6 +33,11 @@ class Calls:
         self._instance = instance
         self._tasks = tasks
         self._turnstile = Turnstile(instance.name, settings.concurrency, settings.queue)
+        self._single = Interruptible()
+
+    async def aclose(self) -> None:
+        """End the calls that have a server of their own; the others end with the server that they share."""
+        await self._single.aclose(LAST_WAIT)
 
     @property
     def running(self) -> int:
@@ -107,7 +114,17 @@ class Calls:
         return standing.retry_in is None and standing.state not in hopeless
 
     async def _on_its_own(self, method: str, params: Fields | None, exchange: Exchange) -> Reply:
-        """A server for this one request: opened for it, and closed after it on every path."""
+        """A server for this one request, which ends with the mount if not before."""
+        try:
+            async with self._single.timeout(None):
+                return await self._with_its_own(method, params, exchange)
+        except TimeoutError:
+            raise UpstreamUnavailable(
+                f"server '{self._instance.name}' stopped during {method}: closed"
+            ) from None
+
+    async def _with_its_own(self, method: str, params: Fields | None, exchange: Exchange) -> Reply:
+        """Opened for it, and closed after it on every path."""
         instance = self._instance
         single = SingleCall(instance, exchange, self._tasks)
         link = await instance.opener.open(single, asyncio.shield(instance.behalf))
@@ -116,7 +133,7 @@ class Calls:
             return await link.request(method, params, exchange)
         finally:
             single.questions.retract_all()
-            await link.aclose()
+            await to_the_end(link.aclose())
             if instance.stale:
                 instance.wake()  # it said that its lists have changed: read them again
 

@@ -58,6 +58,7 @@ class Events:
 
     async def aclose(self, seconds: float = 5.0) -> None:
         """The last events are told, but nobody waits for ever."""
+        self._listeners.clear()
         try:
             async with asyncio.timeout(seconds):
                 await self.told()

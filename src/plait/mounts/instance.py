@@ -5,7 +5,7 @@ import contextlib
 import logging
 from collections import Counter
 from collections.abc import Sequence
-from typing import Protocol
+from weakref import WeakKeyDictionary
 
 from plait.config.model import ServerSettings
 from plait.errors import PlaitError, UpstreamError, UpstreamTimeout
@@ -14,6 +14,7 @@ from plait.mounts.lists import Lists
 from plait.mounts.questions import Questions
 from plait.mounts.standing import Standing
 from plait.mounts.state import MountState
+from plait.mounts.surroundings import Supporting, Surroundings
 from plait.routing.catalog import Item, matches
 from plait.routing.naming import MountPrefix
 from plait.session.eras.results import Freshness
@@ -25,34 +26,11 @@ from plait.upstream.opening import Behalf, Declaring, Opener, Remembering
 from plait.upstream.recollection import Recalled
 from plait.wire.address import as_raw
 from plait.wire.envelope import Fields
-from plait.wire.spec import CHANGED, Kind
+from plait.wire.spec import CHANGED, LEVELS, Kind
 from plait.wire.text import printable
 
 QUIET_CHECKS = 4
 """A server is idle when it was found quiet so many times in a row, the last time after its idle time."""
-
-
-class Surroundings(Protocol):
-    """What an instance tells the rest of the compositor."""
-
-    def state_changed(self, instance: "Instance") -> None: ...
-    def lists_changed(self, instance: "Instance") -> None: ...
-    def heard(self, instance: "Instance", method: str, params: Fields) -> None: ...
-    def watched(self, instance: "Instance") -> bool:
-        """Does a client wait for what this server may say unasked?"""
-
-    async def consulted(
-        self,
-        instance: "Instance",
-        method: str,
-        params: Fields,
-        on_progress: OnProgress,
-        working_for: Sequence[Exchange],
-    ) -> Reply: ...
-
-
-class _Supporting(Protocol):
-    def supports(self, capability: str, detail: str | None = None) -> bool: ...
 
 
 class Instance(Listener):
@@ -75,11 +53,14 @@ class Instance(Listener):
         self.counters: Counter[str] = Counter()
         """What was dropped, and how often."""
         self.link: Link | None = None
-        self._known: _Supporting | None = None
+        self._unclosed: Link | None = None
+        """What has to be closed: the link, also when it is no longer to be used."""
+        self._known: Supporting | None = None
         """What the server has declared: it stays known while it is started again, and from last time."""
         self.served = 0
         """How many requests of clients it was given since it was started."""
         self.level: str | None = None
+        self._levels: WeakKeyDictionary[object, str] = WeakKeyDictionary()
         self.problem: PlaitError | None = None
         """What its last start failed with."""
         self.asleep = False
@@ -154,15 +135,15 @@ class Instance(Listener):
         self._ended = asyncio.get_running_loop().create_future()
         self.served = 0
         self._wanted.clear()
-        link = await self.opener.open(self, asyncio.shield(self.behalf))
+        link = self._unclosed = await self.opener.open(self, asyncio.shield(self.behalf))
         try:
             async with asyncio.timeout(self.settings.start_timeout):
                 await self._lists.read_all(link)
         except TimeoutError:
-            await link.aclose()
+            await self._let_go()
             raise UpstreamTimeout(f"no lists within {self.settings.start_timeout:g} s") from None
         except BaseException:
-            await link.aclose()
+            await self._let_go()
             raise
         self.link = self._known = link
         self.asleep = False
@@ -172,7 +153,7 @@ class Instance(Listener):
         self.standing.become(MountState.ACTIVE, link.warning or "running")
         self._remember(link)
         if self.level is not None:
-            self.set_level(self.level)
+            self._ask_for_level(self.level)
         self._lists.refresh_soon()  # what was said to have changed while it was being read
 
     def _remember(self, link: Link) -> None:
@@ -184,8 +165,16 @@ class Instance(Listener):
 
     async def run_out(self) -> str | None:
         """Wait until the server ends; why it did. None: nobody used it, and it may rest."""
-        idle = 0.0 if self.calls.per_call else self.settings.idle
-        reason = await self._ended if idle is None else await self._until_idle(idle)
+        if self.calls.per_call:
+            reason = self._ended.result() if self._ended.done() else None  # all that it was for are its lists
+        elif self.settings.idle is not None:
+            reason = await self._until_idle(self.settings.idle)
+        else:
+            reason = await self._ended
+        if reason is None:
+            self.asleep = True  # whoever calls while it is being stopped waits for its whole start
+            if not self.stale:
+                self._wanted.clear()  # whoever wanted it before has had it
         await self._let_go()
         return reason
 
@@ -224,18 +213,25 @@ class Instance(Listener):
     async def aclose(self) -> None:
         """Close everything that belongs to it, once and for good."""
         try:
+            await self.calls.aclose()
             await self._let_go()
             await self._tasks.aclose()
         finally:
-            self.behalf.cancel()
-            if self.state is not MountState.CLOSED:
-                self.standing.become(MountState.CLOSED, "closed")
+            self.conclude()
+
+    def conclude(self) -> None:
+        """It is closed, as far as it could be."""
+        self.behalf.cancel()
+        if self.state is not MountState.CLOSED:
+            self.standing.become(MountState.CLOSED, "closed")
 
     async def _let_go(self) -> None:
-        link, self.link = self.link, None
+        """Close the link; once more if that was torn."""
+        self.link = None
         self._questions.retract_all()
-        if link is not None:
-            await link.aclose()
+        if self._unclosed is not None:
+            await self._unclosed.aclose()
+            self._unclosed = None
 
     # ---- what is said to it (requests: see calls.py)
 
@@ -248,9 +244,13 @@ class Instance(Listener):
             return False  # nobody would be there to say what has changed
         return self._known is not None and self._known.supports(capability, detail)
 
-    def set_level(self, level: str) -> None:
-        """Ask for log messages of this level and above, now and after every restart."""
-        self.level = level
+    def set_level(self, level: str, wanted_by: object) -> None:
+        """Ask for log messages of the least severe level that anybody wants, now and after every restart."""
+        self._levels[wanted_by] = level
+        self.level = min(self._levels.values(), key=LEVELS.index)
+        self._ask_for_level(self.level)
+
+    def _ask_for_level(self, level: str) -> None:
         if self.link is not None and self.supports("logging"):
             self._tasks.start(self._send_level(level))
 

@@ -4,18 +4,20 @@ import asyncio
 import contextlib
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 
 from plait.config.model import ServerSettings
 from plait.errors import LifecycleError, PlaitError
-from plait.mounts.instance import Instance, Surroundings
+from plait.mounts.instance import Instance
 from plait.mounts.profile import EVERYBODY, Profile, nobody, profile_of
 from plait.mounts.state import MountState
 from plait.mounts.supervisor import Supervisor
+from plait.mounts.surroundings import Surroundings
 from plait.routing.catalog import Item
 from plait.routing.naming import MountPrefix
-from plait.tasks import TaskSet
+from plait.tasks import TaskSet, ended, seen_through
 from plait.upstream.base import Link
+from plait.upstream.belongings import Belongings
 from plait.upstream.opening import Behalf, Opener
 from plait.wire.spec import Kind
 
@@ -55,9 +57,11 @@ class Mount:
         self._spare: Instance | None = None
         """Started before any client was there; the first one takes it."""
         self._lives: dict[Instance, asyncio.Task[None]] = {}
+        """What drives each instance that is open, be it that nobody is given it any more."""
+        self._endings: dict[Instance, asyncio.Task[list[Exception]]] = {}
         self._tasks = TaskSet()
-        self._belongings = contextlib.AsyncExitStack()
-        self._closed = False
+        self._belongings = Belongings()
+        self._closing: asyncio.Task[None] | None = None
 
     def __repr__(self) -> str:
         return f"<Mount {self.prefix or '(no prefix)'}: {self.state.value}, {self.reason}>"
@@ -75,13 +79,13 @@ class Mount:
 
     @property
     def state(self) -> MountState:
-        if self._closed:
+        if self._closing is not None:
             return MountState.CLOSED
         return MountState.PENDING if self.foremost is None else self.foremost.state
 
     @property
     def reason(self) -> str:
-        if self._closed:
+        if self._closing is not None:
             return "closed"
         return "not started yet" if self.foremost is None else self.foremost.reason
 
@@ -159,29 +163,61 @@ class Mount:
         self._lives[instance] = self._tasks.start(supervisor.run())
         return instance
 
-    async def retire(self, used: Collection[Instance]) -> list[Instance]:
-        """Close the instances whose clients are gone; one stays for whoever comes next."""
+    def retire(self, used: Collection[Instance]) -> list[Instance]:
+        """Close the instances whose clients are gone; one stays for whoever comes next.
+
+        At once, and nobody waits: whoever comes while they are being closed must not be given one.
+        """
         retired = []
         for profile, instance in list(self._instances.items()):
             if instance not in used and len(self._instances) > 1:
                 del self._instances[profile]
                 retired.append(instance)
-        for instance in retired:
-            await self._end(instance)
+                self._end(instance)
         return retired
 
-    async def _end(self, instance: Instance) -> None:
-        life = self._lives.pop(instance)
+    def _end(self, instance: Instance) -> asyncio.Task[list[Exception]]:
+        """The closing of an instance, begun once; what goes wrong with it."""
+        if instance not in self._endings:
+            ending = asyncio.get_running_loop().create_task(self._bring_to_end(instance))
+            self._endings[instance] = ending
+        return self._endings[instance]
+
+    async def _bring_to_end(self, instance: Instance) -> list[Exception]:
+        life = self._lives[instance]
         life.cancel()
-        await asyncio.wait((life,))
-        await instance.aclose()
+        problems = await _problems(ended(life, CLEANING_UP, f"what drives '{self.name}'"))
+        closing = asyncio.get_running_loop().create_task(instance.aclose())
+        problems += await _problems(ended(closing, CLEANING_UP, f"closing server '{self.name}'"))
+        instance.conclude()
+        del self._lives[instance], self._endings[instance]
+        return problems
+
+    async def up(self) -> None:
+        """Wait for its first start; raises what that failed with."""
+        instance = self.foremost
+        assert instance is not None
+        await instance.first_outcome
+        self.check_open()
+        if instance.state is MountState.FAILED:
+            raise instance.problem or PlaitError(f"cannot mount '{self.prefix}': {instance.reason}")
 
     # ---- what closes with it
 
     async def own(self, belongings: Sequence[contextlib.AbstractAsyncContextManager[object]]) -> None:
         """Enter what the server needs (a container, a folder); it is left when the mount is closed."""
-        for each in belongings:
-            await self._belongings.enter_async_context(each)
+        await self._belongings.enter(belongings)
+
+    def begin(self) -> None:
+        """It may be opened from now on. Once, and not after its end."""
+        if self.begun:
+            raise LifecycleError(f"mount '{self.prefix}' is already setup")
+        self.check_open()
+        self.begun = True
+
+    def check_open(self) -> None:
+        if self._closing is not None:
+            raise LifecycleError(f"'{self.prefix or self.name}' was unmounted before it was up")
 
     async def finished(self, seconds: float) -> None:
         """Wait for the calls that run now, for so long."""
@@ -190,26 +226,38 @@ class Mount:
                 group.create_task(instance.calls.finished(seconds))
 
     async def aclose(self) -> None:
-        """Close everything, once, also if somebody is cancelled meanwhile; raises what went wrong."""
-        if self._closed:
-            return
-        self._closed = True
-        instances, problems = self.instances, []
-        for closing in (*(self._end(instance) for instance in instances), self._belongings.aclose()):
-            problems += await _bounded(closing)
+        """Close everything, once, whoever asks for it and whatever happens to them meanwhile; raises what
+        went wrong to whoever waited for it."""
+        if self._closing is None:
+            self._warn_if_starting()
+            self._closing = asyncio.get_running_loop().create_task(self._close())
+        if not self._closing.done():
+            await seen_through(self._closing)
+
+    def _warn_if_starting(self) -> None:
+        first = self.foremost
+        wanted = first is not None and first.behalf.done() and not first.asleep
+        if wanted and self.state is MountState.PENDING:
+            _log.warning("'%s' is closed while it is still starting", self.prefix or self.name)
+
+    async def _close(self) -> None:
+        problems: list[Exception] = []
+        endings = [self._end(instance) for instance in tuple(self._lives)]
+        if endings:
+            await asyncio.wait(endings)
+            problems += [problem for ending in endings for problem in ending.result()]
+        problems += await _problems(self._belongings.aclose(CLEANING_UP))
         self._spare = None
         self._instances.clear()
-        await self._tasks.aclose()
         if problems:
             raise ExceptionGroup(f"closing '{self.prefix or self.name}' failed", problems)
 
 
-async def _bounded(closing: Awaitable[None]) -> list[Exception]:
-    """Wait for it, not for ever; what it failed with."""
+async def _problems(closing: Coroutine[object, object, None]) -> list[Exception]:
+    """What it failed with: the rest is closed all the same."""
     try:
-        async with asyncio.timeout(CLEANING_UP):
-            await closing
-    except Exception as problem:  # the next one is closed all the same
+        await closing
+    except Exception as problem:
         _log.exception("cleaning up failed; the rest is closed all the same")
         return [problem]
     return []

@@ -1,29 +1,26 @@
 """All mounts, and what each kind of client sees of them. Each change publishes new catalogs."""
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Callable, Sequence
-
-from msgspec import MsgspecError
+from collections.abc import Sequence
 
 from plait.config.model import ServerSettings
 from plait.errors import AlreadyMounted, NotMounted, UpstreamError
 from plait.mounts.changes import Changes
 from plait.mounts.events import Events
+from plait.mounts.hearing import Hearing
 from plait.mounts.instance import Instance
 from plait.mounts.mount import Mount
 from plait.mounts.profile import Profile, behalf_of, nobody, profile_of
 from plait.mounts.state import MountEvent
 from plait.mounts.view import View
-from plait.routing import backchannel
 from plait.routing.catalog import Catalog, build
 from plait.routing.naming import MountPrefix, Naming
-from plait.routing.subscriptions import UPDATED, Subscriptions
-from plait.session.exchange import Caller, Exchange, OnProgress, Reply
+from plait.routing.subscriptions import Subscriptions
+from plait.session.exchange import Caller
 from plait.tasks import TaskSet
 from plait.upstream.opening import Opener
-from plait.wire.address import read_text
-from plait.wire.envelope import Fields
 from plait.wire.spec import Kind
 
 LINGER = 30.0
@@ -39,7 +36,9 @@ class Registry:
         self.subscriptions = Subscriptions()
         self.events = Events()
         self.changes = Changes()
-        self.watchers: list[Callable[[Instance, str | None], None]] = []
+        self._hearing = Hearing(self.views_of, self.subscriptions, self.changes)
+        self.heard, self.consulted = self._hearing.heard, self._hearing.consulted
+        self.watchers = self._hearing.watchers
         """Parts of plait that want to know which resource of whom was updated; None: its list was."""
         self._naming = naming
         self._start_wait = start_wait
@@ -52,6 +51,9 @@ class Registry:
         self._overall: Catalog | None = None
         self._tasks = TaskSet()
         self._tidying: asyncio.Task[None] | None = None
+        self._leaving: set[Mount] = set()
+        """What was unmounted, and is not closed yet."""
+        self._closed = False
 
     # ---- mounting
 
@@ -89,7 +91,7 @@ class Registry:
 
     def begin(self, mount: Mount, *, alone: bool = False) -> None:
         """Start it for everybody who is here; `alone`: or else for nobody in particular, and at once."""
-        mount.begun = True
+        mount.begin()
         if not self._views:
             if alone:
                 mount.open_for(nobody())
@@ -103,8 +105,10 @@ class Registry:
             mount.open_for(nobody())
 
     async def unmount(self, mount: Mount, *, drain: float = 0.0, told: bool = True) -> None:
-        """Nobody sees it from now on; the calls that run have so long to finish. Then it is closed."""
+        """Nobody sees it from now on; the calls that run have so long to finish. Then it is closed, also if
+        we are cancelled meanwhile: that only ends the waiting for calls."""
         await self.withdraw(mount)
+        self._leaving.add(mount)
         try:
             if drain:
                 await mount.finished(drain)
@@ -112,6 +116,7 @@ class Registry:
             try:
                 await mount.aclose()
             finally:
+                self._leaving.discard(mount)
                 if told:
                     self.events.tell(mount.prefix, MountEvent.UNMOUNTED)
 
@@ -149,6 +154,8 @@ class Registry:
         async def end(mount: Mount) -> None:
             try:
                 await self.unmount(mount)
+            except NotMounted:
+                return  # somebody else was faster
             except Exception as problem:
                 _log.exception("closing %s failed; the other servers are closed all the same", mount)
                 problems.append(problem)
@@ -160,8 +167,12 @@ class Registry:
         return problems
 
     async def aclose(self) -> list[Exception]:
+        self._closed = True
         await self._tasks.aclose()
         problems = await self.close_all(pinned=True)
+        for mount in tuple(self._leaving):
+            with contextlib.suppress(Exception):  # told to whoever unmounted it
+                await mount.aclose()
         await self.events.aclose()
         return problems
 
@@ -208,13 +219,16 @@ class Registry:
     def clients(self) -> int:
         return len(self._seen)
 
-    async def leave(self, caller: Caller) -> None:
+    def leave(self, caller: Caller) -> None:
         view = self._seen.pop(caller, None)
         if view is None:
             return
         view.left(caller)
+        if self._closed:
+            return
         self._tidy_later()
-        await self.subscriptions.leave(caller)
+        # Beside everything else: a server that does not answer keeps no client from leaving.
+        self._tasks.start(self.subscriptions.leave(caller))
 
     def _tidy_later(self) -> None:
         if self._tidying is None or self._tidying.done():
@@ -229,7 +243,7 @@ class Registry:
                     del self._views[profile]
             used = {instance for view in self._views.values() for instance in view.instances}
             for mount in self.mounts:
-                for instance in await mount.retire(used):
+                for instance in mount.retire(used):
                     self.subscriptions.forget(instance)
             if all(view.attended for view in self._views.values()):
                 return
@@ -261,59 +275,13 @@ class Registry:
         self._overall = None
         seen = [view.publish() for view in self.views_of(instance)]
         if any(Kind.RESOURCES in changes for changes in seen):
-            self._watched(instance, None)
+            self._hearing.tell_watchers(instance, None)
         # The lists of a first start are new, not other ones; what nobody has seen may be other ones.
         if instance.first_outcome.done() and (any(seen) or not seen):
             self.changes.list_changed(instance.prefix)
 
-    def _watched(self, instance: Instance, uri: str | None) -> None:
-        for watcher in self.watchers:
-            watcher(instance, uri)
-
-    def heard(self, instance: Instance, method: str, params: Fields) -> None:
-        match method:
-            case "notifications/message":
-                self._message(instance, params)
-            case "notifications/resources/updated":
-                self._updated(instance, params)
-            case "notifications/elicitation/complete":
-                for view in self.views_of(instance):
-                    view.audience.elicitation_completed(params)
-            case _:
-                instance.counted("unknown notification", method)
-
-    def _message(self, instance: Instance, params: Fields) -> None:
-        working_for = [] if instance.link is None else instance.link.working_for()
-        for view in self.views_of(instance):
-            if view.audience.message(instance.prefix, params, working_for):
-                return
-
-    def _updated(self, instance: Instance, params: Fields) -> None:
-        try:
-            uri = read_text(params["uri"])
-        except (KeyError, MsgspecError, UnicodeDecodeError):
-            instance.counted("malformed notification", UPDATED)
-            return
-        self.changes.updated(instance.prefix, uri)
-        if not self.subscriptions.updated(instance, uri, params):
-            instance.counted("update of a resource that nobody watches", uri)
-        self._watched(instance, uri)
-
     def watched(self, instance: Instance) -> bool:
         return self.subscriptions.watches(instance)
-
-    async def consulted(
-        self,
-        instance: Instance,
-        method: str,
-        params: Fields,
-        on_progress: OnProgress,
-        working_for: Sequence[Exchange],
-    ) -> Reply:
-        present = [caller for view in self.views_of(instance) for caller in view.audience]
-        declared = instance.behalf.result().capabilities
-        question = backchannel.Question(str(instance.prefix), method, params, declared)
-        return await backchannel.ask(question, working_for, present, on_progress)
 
     async def _restarted(self, instance: Instance) -> None:
         try:

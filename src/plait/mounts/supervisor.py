@@ -1,12 +1,15 @@
 """Keeps one instance alive: start, let it rest, and start again with backoff when it ends."""
 
 import asyncio
+import logging
 import random
 from collections.abc import Awaitable, Callable
 
-from plait.errors import NeedsAuth, PlaitError
+from plait.errors import NeedsAuth, PlaitError, UpstreamUnavailable
 from plait.mounts.instance import Instance
 from plait.mounts.state import MountState
+
+_log = logging.getLogger("plait")
 
 FIRST_DELAY = 0.25
 LONGEST_DELAY = 30.0
@@ -52,9 +55,14 @@ class Supervisor:
             await self._await_sign_in(str(problem))
             return
         except PlaitError as problem:
-            self._instance.problem = problem
-            self._failures += 1
-            await self._back_off(str(problem))
+            await self._failed_to_start(problem)
+            return
+        except Exception as problem:  # of an opener that is somebody else's: the server is not there
+            _log.exception("opening '%s' failed", self._instance.name)
+            what = f"{type(problem).__name__}: {problem}"
+            await self._failed_to_start(
+                UpstreamUnavailable(f"opening server '{self._instance.name}' failed: {what}")
+            )
             return
         born = loop.time()
         if again:
@@ -66,6 +74,11 @@ class Supervisor:
         lasted = self._instance.served > 0 or loop.time() - born > STABLE
         self._failures = 1 if lasted else self._failures + 1
         await self._back_off(reason)
+
+    async def _failed_to_start(self, problem: PlaitError) -> None:
+        self._instance.problem = problem
+        self._failures += 1
+        await self._back_off(str(problem))
 
     async def _back_off(self, reason: str) -> None:
         """Full jitter: servers that fell together do not get up together."""

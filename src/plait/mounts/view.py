@@ -44,7 +44,7 @@ class View:
         for new in set(instances).difference(self.instances):
             self._wait_until = asyncio.get_running_loop().time() + self._start_wait
             if level is not None:
-                new.set_level(level)
+                new.set_level(level, self)
         self.instances = instances
         return self.publish()
 
@@ -78,6 +78,7 @@ class View:
             # Followed by any of the separators: `ab__c` is none of the server `a`'s.
             named = each.prefix and name.startswith((f"{each.prefix}_", f"{each.prefix}."))
             if named and each.state is not MountState.ACTIVE and not each.asleep:
+                each.wake()  # one that wants a sign-in is asked again only when somebody wants to use it
                 return f"server '{each.name}' is not up ({each.standing.absence})"
         return None
 
@@ -113,4 +114,4 @@ class View:
         """Its servers are asked for the least severe level that anybody here wants."""
         wanted = self.audience.set_level(caller, level)
         for each in self.instances:
-            each.set_level(wanted)
+            each.set_level(wanted, self)

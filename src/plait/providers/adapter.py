@@ -9,11 +9,12 @@ from typing import Protocol, runtime_checkable
 from msgspec import Raw
 from msgspec.json import decode
 
-from plait.errors import ToolError, UpstreamBroken, UpstreamTimeout
+from plait.errors import ToolError, UpstreamBroken, UpstreamTimeout, UpstreamUnavailable
 from plait.providers.builtin import in_words
 from plait.providers.function import Report, ToolContext
 from plait.providers.provider import ToolProvider
 from plait.session.exchange import Exchange, Reply, refuse
+from plait.tasks import Interruptible
 from plait.upstream.base import Link
 from plait.upstream.client import Listener
 from plait.upstream.opening import Behalf
@@ -23,6 +24,9 @@ from plait.wire.spec import METHOD_NOT_FOUND
 from plait.wire.tools import CallToolResult
 
 _log = logging.getLogger("plait.provider")
+
+LAST_WAIT = 5.0
+"""Seconds for calls to end that were interrupted."""
 
 
 @runtime_checkable
@@ -66,6 +70,7 @@ class ProviderLink:
     def __init__(self, provider: ToolProvider, timeout: float | None = None) -> None:
         self._provider = provider
         self._timeout = timeout
+        self._calls = Interruptible()
 
     async def request(self, method: str, params: Fields | None, exchange: Exchange | None = None) -> Reply:
         match method:
@@ -90,11 +95,13 @@ class ProviderLink:
     async def _within(self, name: str, arguments: dict[str, object], exchange: Exchange | None) -> Raw:
         seconds = self._timeout
         try:
-            async with asyncio.timeout(seconds) as deadline:
+            async with self._calls.timeout(seconds) as deadline:
                 report = _progress_of(exchange)
                 context = ToolContext(report if seconds is None else _extending(deadline, seconds, report))
                 return await self._call(name, arguments, context)
         except TimeoutError:
+            if self._calls.interrupted:
+                raise UpstreamUnavailable(f"its provider was unmounted during {name}") from None
             raise UpstreamTimeout(f"{name} was not done within {seconds:g} s") from None
 
     async def _call(self, name: str, arguments: dict[str, object], context: ToolContext) -> Raw:
@@ -118,7 +125,9 @@ class ProviderLink:
     def working_for(self) -> list[Exchange]:
         return []
 
-    async def aclose(self) -> None: ...
+    async def aclose(self) -> None:
+        """Nobody may use the provider any more: its calls end."""
+        await self._calls.aclose(LAST_WAIT)
 
 
 def _failure(text: str) -> Raw:

@@ -1,6 +1,7 @@
 """Which client watches which resource: one subscription at the server, however many watch here."""
 
 import asyncio
+import contextlib
 
 from plait.errors import UpstreamError
 from plait.routing.catalog import Offer
@@ -77,16 +78,16 @@ class Subscriptions:
 
     async def leave(self, caller: Caller) -> None:
         """A client is gone: what only it watched is watched no longer."""
-        for (offer, uri), watch in list(self._watches.items()):
-            if caller not in watch.holders:
-                continue
-            watch.holders.discard(caller)
-            if not watch.holders:
-                self._watches.pop((offer, uri), None)
-                try:
-                    await offer.request(UNSUBSCRIBE, {"uri": as_raw(uri)})
-                except UpstreamError:
-                    continue  # a server that is gone watches nothing
+        alone = []
+        for key, watch in list(self._watches.items()):
+            if caller in watch.holders:
+                watch.holders.discard(caller)
+                if not watch.holders:
+                    del self._watches[key]
+                    alone.append(key)
+        for offer, uri in alone:
+            with contextlib.suppress(UpstreamError):  # a server that is gone watches nothing
+                await offer.request(UNSUBSCRIBE, {"uri": as_raw(uri)})
 
     def watches(self, offer: Offer) -> bool:
         """Does anybody watch something of this server's?"""

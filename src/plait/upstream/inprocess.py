@@ -6,22 +6,23 @@ their libraries are imported only now, by whoever has made such an object alread
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable
+import logging
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from plait.config.model import ServerSettings
 from plait.errors import UpstreamUnavailable
-from plait.tasks import TaskSet
+from plait.tasks import ended, to_the_end
 from plait.upstream.base import Immediate, Link, Receiver
 from plait.upstream.client import Listener, McpClient
 from plait.upstream.greeting import greet
+from plait.upstream.lifespan import PATIENCE, SharedLifespan
 from plait.upstream.opening import Behalf
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
-PATIENCE = 5.0
-"""Seconds for a server's own cleaning up."""
+_log = logging.getLogger("plait")
 
 
 @runtime_checkable
@@ -42,23 +43,25 @@ def lowlevel_of(server: object) -> "Server[object] | None":
 
 
 class InProcessTransport(Immediate):
-    """Carries messages to a server object and back. Its lifespan begins and ends with it."""
+    """Carries messages to a server object and back, within its lifespan."""
 
-    def __init__(self, server: object) -> None:
+    def __init__(self, server: object, lifespan: SharedLifespan | None = None) -> None:
         self._server = server
+        self._lifespan = lifespan
         self._outgoing: asyncio.Queue[bytes] = asyncio.Queue()
-        self._tasks = TaskSet()
+        self._life: asyncio.Task[None] | None = None
+        self._closing = False
 
     async def open(self, receiver: Receiver) -> None:
         if lowlevel_of(self._server) is None:
             raise UpstreamUnavailable(f"{type(self._server).__name__} is no MCP server object")
         self._receiver = receiver
-        self._tasks.start(self._live(receiver))
+        self._life = asyncio.get_running_loop().create_task(self._live(receiver))
 
     async def _live(self, receiver: Receiver) -> None:
         reason = "it ended"
         try:
-            async with self._lifespan():
+            async with contextlib.nullcontext() if self._lifespan is None else self._lifespan.used():
                 await self._run(receiver)
         except asyncio.CancelledError:
             reason = "closed"
@@ -67,15 +70,6 @@ class InProcessTransport(Immediate):
             reason = f"it failed: {type(problem).__name__}: {problem}"
         finally:
             receiver.closed(reason)
-
-    @contextlib.asynccontextmanager
-    async def _lifespan(self) -> AsyncIterator[None]:
-        """FastMCP keeps its lifespan apart from its low-level server; the SDK's own runs it itself."""
-        if not isinstance(self._server, _HasLifespan):
-            yield
-            return
-        async with self._server._lifespan_manager():
-            yield
 
     async def _run(self, receiver: Receiver) -> None:
         from mcp.shared.memory import create_client_server_memory_streams  # noqa: PLC0415
@@ -107,9 +101,17 @@ class InProcessTransport(Immediate):
 
     async def aclose(self) -> None:
         """Its cleaning up is waited for, also by somebody who is being cancelled, but not for ever."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE):
-                await asyncio.shield(self._tasks.aclose())
+        life = self._life
+        if life is None:
+            return
+        if not self._closing:
+            self._closing = True  # once: a second cancellation would tear its cleaning up
+            self.abort("closed")
+            life.cancel()
+        try:
+            await to_the_end(ended(life, PATIENCE, f"the cleaning up of {type(self._server).__name__}"))
+        except TimeoutError as problem:
+            _log.warning("%s; it is left behind", problem)
 
 
 class InProcessOpener:
@@ -121,10 +123,13 @@ class InProcessOpener:
         self._server = server
         self._name = name
         self._settings = settings
+        # FastMCP keeps its lifespan apart from its low-level server; the SDK's own runs it itself.
+        has_one = server if isinstance(server, _HasLifespan) else None
+        self._lifespan = None if has_one is None else SharedLifespan(has_one._lifespan_manager)
 
     async def open(self, listener: Listener, behalf: Awaitable[Behalf]) -> Link:
         known = await behalf
-        transport = InProcessTransport(self._server)
+        transport = InProcessTransport(self._server, self._lifespan)
         client = McpClient(transport, name=self._name, timeout=self._settings.timeout, listener=listener)
         await transport.open(client)
         try:

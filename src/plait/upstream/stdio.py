@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 from plait.config.command import resolve_command
@@ -58,6 +58,7 @@ class StdioTransport:
         self._watch: asyncio.Task[None] | None = None
         self._drain_waiters: list[asyncio.Future[None]] = []
         self._aborted: str | None = None
+        self._tell: Callable[[str], None] = lambda reason: None
 
     def __repr__(self) -> str:
         return f"<StdioTransport {self._argv[0]}, pid {self._child.pid if self._child else None}>"
@@ -92,7 +93,8 @@ class StdioTransport:
         )
         errors, _ = await loop.connect_read_pipe(lambda: _Stderr(self.log), stderr)
         self._readers += [reader, errors]
-        self._watch = loop.create_task(self._watch_end(child, ended, receiver))
+        self._tell = receiver.closed
+        self._watch = loop.create_task(self._watch_end(child, ended))
 
     async def _spawn(self) -> Child:
         assert self._guardian is not None
@@ -104,7 +106,7 @@ class StdioTransport:
         except (OSError, ConfigError) as problem:
             raise UpstreamUnavailable(f"cannot start {self._argv[0]}: {problem}") from problem
 
-    async def _watch_end(self, child: Child, ended: "asyncio.Future[None]", receiver: Receiver) -> None:
+    async def _watch_end(self, child: Child, ended: "asyncio.Future[None]") -> None:
         """Tell the receiver once that nothing more will come, as soon as that is certain.
 
         Output normally ends with the process. A grandchild may hold the pipe open, and a process may
@@ -114,7 +116,7 @@ class StdioTransport:
         try:
             await asyncio.wait((exited, ended), return_when=asyncio.FIRST_COMPLETED)
             await asyncio.wait((exited, ended), timeout=SETTLE)
-            receiver.closed(self._aborted or self._describe(exited))
+            self._tell(self._aborted or self._describe(exited))
         finally:
             exited.cancel()
         self._wake()
@@ -140,8 +142,9 @@ class StdioTransport:
         finally:
             for reader in self._readers:
                 reader.close()
-            if self._watch is not None:
+            if self._watch is not None and not self._watch.done():
                 self._watch.cancel()
+                self._tell(self._aborted or "closed")  # it has not come to that, and calls may wait
             try:
                 if self._container is not None:
                     await self._container.remove(self._child, unasked=code is not None and code >= 0)
