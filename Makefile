@@ -6,7 +6,7 @@ JOBS ?= 4
 PIP := -m pip install --quiet --disable-pip-version-check --require-hashes
 
 help:    ## Show this list
-	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 up: .venv/runtime          ## Install plait, serve its built-in tools over HTTP, and print the line that connects a client
 	@$(BIN)/plait up
@@ -28,6 +28,9 @@ layers: .venv/dev          ## Who imports whom
 
 bench: .venv/dev .venv-mcp-proxy/done   ## Our numbers and every peer's, side by side; writes bench/RESULTS.md
 	$(BIN)/python -m bench
+
+conformance: .venv/dev peers   ## The official conformance suite, directly and through plait
+	$(BIN)/pytest -n $(JOBS) tests/e2e/test_conformance.py tests/e2e/test_conformance_upstream.py
 
 soak: .venv/dev peers      ## The long loops at full length (`make test` runs a tenth)
 	PLAIT_SOAK=1 $(BIN)/pytest -n $(JOBS) -m e2e
@@ -64,4 +67,4 @@ tests/e2e/node_modules/.done: tests/e2e/package-lock.json
 	cd tests/e2e && npm ci --silent --no-audit --no-fund --ignore-scripts
 	@touch $@
 
-.PHONY: help up test check lint types layers bench soak fix trace lock peers
+.PHONY: help up test check lint types layers bench conformance soak fix trace lock peers

@@ -10,6 +10,10 @@ from fakes import Message
 from plait.downstream.asgi import Message as AsgiMessage
 from plait.downstream.asgi import Scope
 from plait.downstream.http import HttpApp
+from plait.session.negotiation import fields_of
+from plait.wire.address import as_raw
+from plait.wire.headers import headers_of
+from plait.wire.modern import CAPABILITIES_KEY, LATEST_MODERN, VERSION_KEY
 from plait.wire.spec import LATEST_HANDSHAKE
 
 PATIENCE = 10_000.0
@@ -218,6 +222,44 @@ class HttpClient(Browser):
     async def leave(self) -> int:
         visit, _ = await self.ask("DELETE", "/mcp", b"", self.session)
         return visit.status
+
+
+class StatelessClient(Browser):
+    """A client of the modern era at `/mcp`: every request has its stamp, and the headers that repeat it."""
+
+    def __init__(
+        self,
+        app: HttpApp,
+        headers: Mapping[str, str] | None = None,
+        capabilities: Mapping[str, object] | None = None,
+    ) -> None:
+        super().__init__(app, {"content-type": "application/json", "accept": BOTH, **(headers or {})})
+        self.stamp: Message = {VERSION_KEY: LATEST_MODERN, CAPABILITIES_KEY: capabilities or {}}
+        self._ids = iter(range(1, 1_000_000))
+
+    def begin(
+        self,
+        method: str,
+        params: Mapping[str, object] | None = None,
+        headers: Mapping[str, str] | None = None,
+        *,
+        id: object = None,
+        meta: Mapping[str, object] | None = None,
+    ) -> Visit:
+        """Send a request as it should be, but for these headers; the answer is the visit's."""
+        given = {**(params or {}), "_meta": {**self.stamp, **(meta or {})}}
+        id = next(self._ids) if id is None else id
+        fields = {name: as_raw(value) for name, value in given.items()}
+        always = headers_of(method, fields, fields_of(fields["_meta"]))
+        named = {name.lower(): value for name, value in {**always, **(headers or {})}.items()}
+        return self.post({"jsonrpc": "2.0", "id": id, "method": method, "params": given}, named)
+
+    def post(self, message: object, headers: Mapping[str, str] | Pairs = ()) -> Visit:
+        body = message if isinstance(message, bytes) else json.dumps(message).encode()
+        return self.open("POST", "/mcp", body, headers)
+
+    async def request(self, method: str, **params: object) -> Message:
+        return await self.begin(method, params).json()
 
 
 @contextlib.asynccontextmanager

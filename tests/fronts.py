@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import AsyncIterator
 
-from asgi import HttpClient, closing
+from asgi import HttpClient, StatelessClient, closing
 from clients import compositor
 from fakes import FakeServer, Held, Message
 from plait.downstream.access import Access
@@ -30,6 +30,9 @@ class Front:
         await client.shake_hands(revision, capabilities)
         return client
 
+    def modern(self, **capabilities: object) -> StatelessClient:
+        return StatelessClient(self.app, capabilities=capabilities)
+
     def hold(self) -> list[Held]:
         """From now on calls wait for their answers; every one of them is put here."""
         held: list[Held] = []
@@ -50,7 +53,9 @@ class Front:
 
 
 @contextlib.asynccontextmanager
-async def front(limits: HttpLimits | None = None) -> AsyncIterator[Front]:
-    server = FakeServer("fs", tools=["t"])
-    async with compositor(server) as made, closing(HttpApp(made, OPEN, limits=limits)) as app:
+async def front(
+    limits: HttpLimits | None = None, server: FakeServer | None = None, access: Access = OPEN
+) -> AsyncIterator[Front]:
+    server = server or FakeServer("fs", tools=["t"])
+    async with compositor(server) as made, closing(HttpApp(made, access, limits=limits)) as app:
         yield Front(app, server)

@@ -83,6 +83,11 @@ async def test_pages_of_an_allowed_origin_may_read_the_answers() -> None:
         assert "mcp-session-id" in visit.headers["access-control-allow-headers"]
         visit, _ = await page.ask("GET", "/healthz")
         assert visit.headers["access-control-allow-origin"] == "https://app.example"
+        wanted = {"access-control-request-headers": "Mcp-Param-Region, x-other, mcp-param-\u00fc"}
+        visit, _ = await page.ask("OPTIONS", "/mcp", b"", wanted)
+        allowed = visit.headers["access-control-allow-headers"].split(", ")
+        assert {"mcp-method", "mcp-name", "mcp-param-region"} <= set(allowed)
+        assert not {"x-other", "mcp-param-\u00fc"} & set(allowed)
         visit, _ = await Browser(app, {"origin": "http://localhost:3000"}).ask("OPTIONS", "/mcp")
         assert (visit.status, "access-control-allow-origin" in visit.headers) == (405, False)
 

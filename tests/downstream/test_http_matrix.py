@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from asgi import BOTH, Browser, HttpClient, closing
+from asgi import BOTH, Browser, HttpClient, StatelessClient, closing
 from clients import ALONE
 from clock import jumping
 from fakes import FakeServer, Message
@@ -40,6 +40,15 @@ WORKS = {
 }
 """What each route answers to somebody who may come in; a method that is not here is 405, a path without
 methods 404."""
+MODERN = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/list"}
+WORKS_MODERN = {**WORKS, "/mcp": {"POST": 200, "GET": 405, "DELETE": 405}}
+BODIES = {
+    "handshake": b'{"jsonrpc":"2.0","id":1,"method":"ping"}',
+    "modern": b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{'
+    b'"io.modelcontextprotocol/protocolVersion":"2026-07-28",'
+    b'"io.modelcontextprotocol/clientCapabilities":{}}}}',
+}
+ERAS = list(BODIES)
 FOR_ANYBODY = {"/healthz", "/readyz", METADATA}
 METHODS = ["GET", "POST", "DELETE", "PUT", "PATCH", "OPTIONS"]
 CALLERS: dict[str, list[tuple[str, str]]] = {
@@ -108,10 +117,10 @@ async def gateway(*, guarded: bool) -> AsyncIterator[HttpApp]:
             yield app
 
 
-def expected(path: str, method: str, caller: str, *, guarded: bool) -> int:
+def expected(path: str, method: str, caller: str, era: str, *, guarded: bool) -> int:
     if caller == "two tokens":
         return 400
-    allowed = WORKS[path]
+    allowed = (WORKS_MODERN if era == "modern" else WORKS)[path]
     if not allowed:
         return 404
     if method not in allowed:
@@ -122,7 +131,7 @@ def expected(path: str, method: str, caller: str, *, guarded: bool) -> int:
     return 401
 
 
-CELLS = list(itertools.product(WORKS, METHODS, CALLERS, (True, False)))
+CELLS = list(itertools.product(WORKS, METHODS, CALLERS, (True, False), ERAS))
 
 
 def test_the_matrix_is_as_large_as_it_should_be() -> None:
@@ -140,30 +149,42 @@ async def test_the_matrix_has_every_route_of_the_application() -> None:
 @pytest.mark.parametrize("guarded", [True, False], ids=["tokens", "loopback"])
 @jumping
 async def test_every_route_answers_every_caller_as_it_must(guarded: bool) -> None:
-    headers = {"accept": BOTH, "content-type": "application/json"}
     wrong: list[object] = []
     async with gateway(guarded=guarded) as app:
-        for path, method, caller, guards in CELLS:
+        for path, method, caller, guards, era in CELLS:
             if guards is not guarded:
                 continue
-            body = b'{"jsonrpc":"2.0","id":1,"method":"ping"}' if method == "POST" else b""
+            headers = {
+                "accept": BOTH,
+                "content-type": "application/json",
+                **(MODERN if era == "modern" else {}),
+            }
+            body = BODIES[era] if method == "POST" else b""
             visit = Browser(app, headers).open(method, path, body, CALLERS[caller])
             await visit.head()
-            status = expected(path, method, caller, guarded=guarded)
+            status = expected(path, method, caller, era, guarded=guarded)
             if visit.status != status:
-                wrong.append((path, method, caller, visit.status, status))
+                wrong.append((path, method, caller, era, visit.status, status))
             if visit.status == 401 and "Bearer" not in visit.headers["www-authenticate"]:
                 wrong.append((path, method, caller, visit.headers))
             await visit.close()
     assert wrong == []
 
 
+async def client_of(app: HttpApp, caller: str, era: str) -> HttpClient | StatelessClient:
+    if era == "modern":
+        return StatelessClient(app, dict(CALLERS.get(caller, [])))
+    client = HttpClient(app, dict(CALLERS.get(caller, [])))
+    await client.shake_hands()
+    return client
+
+
+@pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("caller", GRANTED)
 @jumping
-async def test_a_tool_is_listed_called_and_found_by_those_it_was_granted_to(caller: str) -> None:
+async def test_a_tool_is_listed_called_and_found_by_those_it_was_granted_to(caller: str, era: str) -> None:
     async with gateway(guarded=caller != "anonymous") as app:
-        client = HttpClient(app, dict(CALLERS.get(caller, [])))
-        await client.shake_hands()
+        client = await client_of(app, caller, era)
         listed = (await client.request("tools/list"))["result"]
         assert isinstance(listed, dict)
         assert {tool["name"] for tool in listed["tools"]} == GRANTED[caller]
@@ -179,11 +200,11 @@ async def test_a_tool_is_listed_called_and_found_by_those_it_was_granted_to(call
                 assert told == other.replace(f"{tool}x", tool), "as a name that does not exist"
 
 
+@pytest.mark.parametrize("era", ERAS)
 @jumping
-async def test_resources_and_prompts_are_granted_by_the_same_patterns() -> None:
+async def test_resources_and_prompts_are_granted_by_the_same_patterns(era: str) -> None:
     async with gateway(guarded=True) as app:
-        reader = HttpClient(app, dict(CALLERS["reader"]))
-        await reader.shake_hands()
+        reader = await client_of(app, "reader", era)
 
         async def keys(kind: str, key: str) -> list[object]:
             listed = (await reader.request(f"{kind}/list"))["result"]

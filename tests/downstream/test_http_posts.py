@@ -10,7 +10,6 @@ from clock import jumping, now, quiet
 from fakes import Message, words
 from fronts import CALL, DONE, front
 from plait.downstream.http_limits import HttpLimits
-from plait.wire.spec import LATEST_HANDSHAKE
 
 PING: Message = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 OLDER = ["2024-11-05", "2025-03-26", "2025-06-18"]
@@ -145,22 +144,6 @@ async def test_a_second_initialize_in_a_session_is_refused() -> None:
             "code": -32600,
             "message": "already initialized",
         }
-
-
-@jumping
-async def test_a_modern_request_is_sent_to_the_other_era() -> None:
-    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
-    async with front() as at:
-        for message, headers in (
-            ({"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {"_meta": meta}}, {}),
-            ({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta}}, {}),
-            (PING, {"mcp_protocol_version": "2026-07-28"}),
-        ):
-            visit = HttpClient(at.app).post(message, **headers)
-            error = (await visit.json())["error"]
-            assert isinstance(error, dict)
-            assert (visit.status, error["code"]) == (400, -32022)
-            assert error["data"]["supported"] == [*OLDER, LATEST_HANDSHAKE]
 
 
 @jumping

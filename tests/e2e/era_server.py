@@ -1,5 +1,15 @@
-"""A server on the official SDK, which speaks both eras: a tool, a resource, a prompt, a completion."""
+"""A server on the official SDK, which speaks both eras: a tool, a resource, a prompt, a completion.
 
+`era_server.py` speaks on stdio; `era_server.py http` on loopback, and prints its port.
+"""
+
+import asyncio
+import socket
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import uvicorn
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.types import (
     Completion,
@@ -8,6 +18,7 @@ from mcp.types import (
     ElicitResult,
     InputRequiredResult,
 )
+from pydantic import Field
 
 server = MCPServer("both", instructions="Speaks both eras.")
 
@@ -66,5 +77,36 @@ async def complete(ref: object, argument: object, context: object) -> Completion
     return Completion(values=["anna", "anton"])
 
 
+@server.tool()
+async def linger(mark: str) -> str:
+    """Takes longer than anybody waits, and leaves a mark where it is stopped."""
+    leave_mark(mark, "began")
+    try:
+        await asyncio.sleep(600)
+    finally:
+        leave_mark(mark, "stopped")
+    return "late"
+
+
+def leave_mark(where: str, word: str) -> None:
+    Path(where).write_text(word)
+
+
+@server.tool()
+def place(region: Annotated[str, Field(json_schema_extra={"x-mcp-header": "Region"})]) -> str:
+    """Its argument is repeated in a header."""
+    return f"in {region}"
+
+
+def main() -> None:
+    if sys.argv[1:] != ["http"]:
+        server.run("stdio")
+        return
+    listening = socket.create_server(("127.0.0.1", 0))
+    print(listening.getsockname()[1], flush=True)
+    app = server.streamable_http_app()
+    uvicorn.Server(uvicorn.Config(app, log_level="error")).run(sockets=[listening])
+
+
 if __name__ == "__main__":
-    server.run("stdio")
+    main()

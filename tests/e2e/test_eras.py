@@ -20,6 +20,7 @@ pytestmark = pytest.mark.e2e
 PATIENT: Message = {"startWait": PATIENCE}
 """On a busy machine the server takes its time, and its lists are waited for."""
 SERVER = str(Path(__file__).with_name("era_server.py"))
+TOOLS = ["add", "count", "fail", "numbers", "who", "linger", "place"]
 P = "io.modelcontextprotocol/"
 STAMP: Message = {f"{P}protocolVersion": "2026-07-28", f"{P}clientCapabilities": {}}
 
@@ -51,7 +52,7 @@ async def test_the_official_client_of_either_era_uses_a_server_of_either_era(
         async with mcp.Client(stdio_client(parameters, errlog=nowhere), mode=mode) as client:
             assert client.protocol_version == revision
             names = [tool.name for tool in (await client.list_tools()).tools]
-            assert names == ["both__add", "both__count", "both__fail", "both__numbers", "both__who"]
+            assert names == [f"both__{name}" for name in TOOLS]
             added = await client.call_tool("both__add", {"a": 1, "b": 2})
             assert added.structured_content == {"result": 3}
             counted = await client.call_tool("both__count", {"to": 3}, progress_callback=progressed)

@@ -155,6 +155,19 @@ async def test_a_modern_server_of_another_revision_is_told_apart(revision: str) 
 
 
 @jumping
+async def test_a_server_that_refuses_our_revision_and_names_it_is_asked_once_more() -> None:
+    server = Scripted(initialize=[HELLO], discover=[LOCKED, FOUND])
+    async with greeted(server, NEW) as link:
+        assert isinstance(link, ModernSession)
+        assert server.sent == ["server/discover", "server/discover"]
+    server = Scripted(initialize=[HELLO], discover=[LOCKED])
+    with pytest.raises(UpstreamRefused, match="no"):
+        async with greeted(server, NEW):
+            pass
+    assert server.sent == ["server/discover", "server/discover"]
+
+
+@jumping
 async def test_a_modern_server_that_refuses_the_probe_is_not_fallen_back_from() -> None:
     refused: Message = {"error": {"code": -32021, "message": "sign here"}}
     server = Scripted(initialize=[HELLO], discover=[refused])

@@ -66,6 +66,10 @@ class Request:
 
     # ---- its head
 
+    def pairs(self) -> list[tuple[str, str]]:
+        """All headers, one pair for each line."""
+        return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in self._headers]
+
     def values(self, name: bytes) -> list[str]:
         return [value.decode("latin-1").strip() for given, value in self._headers if given == name]
 

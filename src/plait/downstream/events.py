@@ -7,7 +7,9 @@ disconnection SHOULD NOT be interpreted as the client cancelling its request" (2
 """
 
 import asyncio
+import contextlib
 from collections import deque
+from collections.abc import AsyncIterator
 
 from msgspec import Struct
 
@@ -149,9 +151,33 @@ async def pour(
     stream: EventStream, request: Request, form: Form, *, ping: float, after: int | None = None
 ) -> None:
     """Send what is in the stream and what comes, until it ends, the client leaves or another one reads it."""
-    me = stream.attach(after)
+    async with departure(request, stream) as gone:
+        await pour_until(gone, stream, request, form, ping=ping, after=after)
+
+
+@contextlib.asynccontextmanager
+async def departure(request: Request, stream: EventStream) -> AsyncIterator[asyncio.Task[None]]:
+    """Done when the client is gone, which also wakes whoever reads the stream."""
     gone = asyncio.get_running_loop().create_task(request.until_gone())
     gone.add_done_callback(lambda _: stream.wake())
+    try:
+        yield gone
+    finally:
+        gone.cancel()
+        await asyncio.wait((gone,))
+
+
+async def pour_until(
+    gone: asyncio.Task[None],
+    stream: EventStream,
+    request: Request,
+    form: Form,
+    *,
+    ping: float,
+    after: int | None = None,
+) -> None:
+    """As `pour`, where somebody already watches whether the client leaves."""
+    me = stream.attach(after)
     try:
         await request.begin(200, EVENTS)
         await request.write(form.first)
@@ -166,5 +192,3 @@ async def pour(
         await request.finish()
     finally:
         stream.detach(me)
-        gone.cancel()
-        await asyncio.wait((gone,))

@@ -6,6 +6,7 @@ Every request goes through the same door: where it comes from, whether there is 
 Only then does anything look at what it wants.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
 from msgspec import Struct
@@ -17,6 +18,7 @@ from plait.downstream.http_limits import HttpLimits
 from plait.downstream.legacy_sse import DOOR as SSE
 from plait.downstream.legacy_sse import MESSAGES, LegacySse
 from plait.downstream.sessions import Gateway, Sessions
+from plait.downstream.stateless import Stateless
 from plait.downstream.streamable import DOOR as MCP
 from plait.downstream.streamable import StreamableHttp
 from plait.pipeline.grants import Identity
@@ -54,7 +56,8 @@ class HttpApp:
         self._access = access
         self._servers = servers
         self._sessions = Sessions(gateway, limits)
-        mcp = StreamableHttp(self._sessions, limits)
+        self._stateless = Stateless(gateway, limits)
+        mcp = StreamableHttp(self._sessions, self._stateless, limits)
         sse = LegacySse(self._sessions, limits)
         self.routes: dict[str, Route] = {
             MCP: Route({"POST": mcp.post, "GET": mcp.get, "DELETE": mcp.delete}),
@@ -67,7 +70,7 @@ class HttpApp:
             self.routes[path] = Route(open_methods={"GET": _fixed(document)})
 
     def __repr__(self) -> str:
-        return f"<HttpApp with {len(self._sessions)} sessions>"
+        return f"<HttpApp with {len(self._sessions)} sessions, {len(self._stateless)} modern requests>"
 
     @property
     def sessions(self) -> int:
@@ -115,14 +118,18 @@ class HttpApp:
     async def expel(self) -> None:
         """Requests with a token that was revoked are refused anyway; this ends the streams that are open."""
         await self._sessions.expel(self._access.knows)
+        await self._stateless.expel(self._access.knows)
 
     async def drain(self, seconds: float) -> None:
         """Take no more requests, and let those that are running come to their answers, for so long."""
-        self._sessions.closing = True
-        await self._sessions.finish(seconds)
+        self._sessions.closing = self._stateless.closing = True
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._sessions.finish(seconds))
+            group.create_task(self._stateless.finish(seconds))
 
     async def aclose(self) -> None:
         """End every session and every stream."""
+        await self._stateless.aclose("plait is shutting down")
         await self._sessions.aclose("plait is shutting down")
 
     async def _live(self, receive: Receive, send: Send) -> None:

@@ -11,6 +11,7 @@ from plait.downstream.connection import Connection, Writer
 from plait.downstream.http_limits import HttpLimits
 from plait.downstream.http_session import HttpSession
 from plait.pipeline.grants import ANONYMOUS, Identity
+from plait.routing.resolver import Resolver
 from plait.tasks import TaskSet
 
 LEAST_SHARE = 4096
@@ -19,6 +20,8 @@ LEAST_SHARE = 4096
 
 class Gateway(Protocol):
     """What is behind the front: a compositor."""
+
+    resolver: Resolver
 
     def connect(self, writer: Writer, identity: str = ANONYMOUS) -> Connection: ...
     async def disconnect(self, connection: Connection) -> None: ...

@@ -19,21 +19,22 @@ _ONCE = frozenset(
         b"content-type",
         b"content-length",
         b"mcp-session-id",
-        b"mcp-protocol-version",
         b"last-event-id",
     }
 )
 """Headers of which a second one would leave open which counts."""
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?")
 _ORIGIN = re.compile(r"https?://(.+)")
-_LEAVE: Headers = (
-    (b"access-control-allow-methods", b"GET, POST, DELETE"),
-    (
-        b"access-control-allow-headers",
-        b"authorization, content-type, last-event-id, mcp-protocol-version, mcp-session-id",
-    ),
-    (b"access-control-max-age", b"600"),
+_TAKEN = (
+    "authorization",
+    "content-type",
+    "last-event-id",
+    "mcp-method",
+    "mcp-name",
+    "mcp-protocol-version",
+    "mcp-session-id",
 )
+_PARAMETER = re.compile(r"mcp-param-[!#$%&'*+.^_`|~0-9a-z-]{1,100}")
 
 
 def is_loopback(host: str) -> bool:
@@ -77,7 +78,17 @@ class Sources:
 
     def preflight(self, request: Request) -> Answer | None:
         """The answer to a browser that asks before it asks; None: a page of that origin gets none."""
-        return Answer(204, headers=_LEAVE) if self.leave(request) else None
+        if not self.leave(request):
+            return None
+        # Which arguments are repeated in headers is each tool's affair: those are let through as asked for.
+        wanted = (request.header(b"access-control-request-headers") or "").lower().split(",")
+        taken = {*_TAKEN, *(name.strip() for name in wanted if _PARAMETER.fullmatch(name.strip()))}
+        headers: Headers = (
+            (b"access-control-allow-methods", b"GET, POST, DELETE"),
+            (b"access-control-allow-headers", ", ".join(sorted(taken)).encode()),
+            (b"access-control-max-age", b"600"),
+        )
+        return Answer(204, headers=headers)
 
     def _knows(self, host: str) -> bool:
         read = _HOST.fullmatch(host)

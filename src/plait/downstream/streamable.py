@@ -1,4 +1,4 @@
-"""Streamable HTTP of the handshake era: what POST, GET and DELETE at `/mcp` mean.
+"""Streamable HTTP: what POST, GET and DELETE at `/mcp` mean. Here the eras part, by what a message says.
 
 The answer to a request is one JSON object where nothing comes before it, and a stream of events where
 something does: which of them it is, is decided as late as possible, since a status cannot be taken back.
@@ -11,20 +11,25 @@ from plait.downstream.events import EventStream, Form, pour, priming
 from plait.downstream.http_limits import HttpLimits
 from plait.downstream.http_session import HttpSession
 from plait.downstream.sessions import Sessions
+from plait.downstream.stateless import Stateless
 from plait.errors import RemoteProtocolError
 from plait.pipeline.grants import Identity
 from plait.session.negotiation import era_of, fields_of
 from plait.wire.envelope import Envelope, error_body, failure, legal_id, open_envelope
-from plait.wire.spec import LATEST_HANDSHAKE, REVISIONS, UNSUPPORTED_VERSION, WITH_BATCHES, Era
+from plait.wire.modern import SPOKEN
+from plait.wire.spec import LATEST_HANDSHAKE, REVISIONS, WITH_BATCHES, Era
 
 DOOR = "/mcp"
 ACCEPTED = Answer(202)
+# "GET and DELETE: 405 Method Not Allowed" (2026-07-28): there is no session that they could be about.
+POST_ONLY = refusal(405, "the modern era has POST only", ((b"allow", b"POST"),))
 _HANDSHAKE = [revision for revision, era in REVISIONS.items() if era is Era.HANDSHAKE]
 
 
 class StreamableHttp:
-    def __init__(self, sessions: Sessions, limits: HttpLimits) -> None:
+    def __init__(self, sessions: Sessions, stateless: Stateless, limits: HttpLimits) -> None:
         self._sessions = sessions
+        self._stateless = stateless
         self._limits = limits
 
     # ---- POST
@@ -37,22 +42,14 @@ class StreamableHttp:
             message = open_envelope(body)
         except RemoteProtocolError as problem:
             return await self._post_unopened(request, identity, body, problem)
-        # Here the eras part, by what the message and its head say of themselves.
         if _is_modern(request, message):
-            return self._post_modern(request, message)
+            return await self._stateless.post(request, identity, body, message)
         if self._sessions.closing and is_request(message):  # answers to our own questions are still taken
             return refusal(503, "plait is shutting down", ((b"retry-after", b"5"),))
         if message.method == "initialize" and request.header(b"mcp-session-id") is None:
             return self._initialize(identity, body, message)
         session = self._session(request, identity)
         return session if isinstance(session, Answer) else await self._take(request, session, body, message)
-
-    def _post_modern(self, request: Request, message: Envelope) -> Answer:
-        """The modern era is not spoken over HTTP yet. A client of both eras turns to the other one."""
-        asked = request.header(b"mcp-protocol-version") or ""
-        detail = {"supported": _HANDSHAKE, "requested": asked}
-        error = error_body(UNSUPPORTED_VERSION, "only the handshake revisions are spoken here", detail)
-        return Answer(400, failure(_id_of(message), error), (JSON,))
 
     async def _post_unopened(
         self, request: Request, identity: Identity, body: bytes, problem: RemoteProtocolError
@@ -109,6 +106,8 @@ class StreamableHttp:
 
     async def get(self, request: Request, identity: Identity) -> Answer | None:
         """The standing stream, or one that broke, from where it broke."""
+        if _names_modern(request):
+            return POST_ONLY
         if not request.accepts("text/event-stream"):
             return refusal(406, "a GET here gives a stream: Accept: text/event-stream")
         session = self._session(request, identity)
@@ -128,6 +127,8 @@ class StreamableHttp:
         return None
 
     async def delete(self, request: Request, identity: Identity) -> Answer:
+        if _names_modern(request):
+            return POST_ONLY
         session = self._session(request, identity)
         if isinstance(session, Answer):
             return session
@@ -136,7 +137,8 @@ class StreamableHttp:
 
     def _session(self, request: Request, identity: Identity) -> HttpSession | Answer:
         revision = request.header(b"mcp-protocol-version")
-        if revision is not None and revision not in _HANDSHAKE:
+        twice = request.repeats({b"mcp-protocol-version"})
+        if twice or (revision is not None and revision not in _HANDSHAKE):
             # "[...] an invalid or unsupported MCP-Protocol-Version, it MUST respond with 400 Bad Request".
             return refusal(400, f"MCP-Protocol-Version must be one of {', '.join(_HANDSHAKE)}")
         id = request.header(b"mcp-session-id")
@@ -156,14 +158,20 @@ def _id_of(message: Envelope) -> bytes | None:
 
 
 def _is_modern(request: Request, message: Envelope) -> bool:
-    """ "initialize" opens a session of the handshake era whatever its head says, unless it is enveloped."""
-    if not isinstance(message.method, str):
+    """ "initialize" opens a session of the handshake era whatever its head says, unless it is stamped."""
+    if isinstance(message.method, str):
+        meta = message.params.get("_meta") if isinstance(message.params, dict) else None
+        if era_of(message.method, None if meta is None else fields_of(meta)) is Era.MODERN:
+            return True
+    return _names_modern(request) and message.method != "initialize"
+
+
+def _names_modern(request: Request) -> bool:
+    """A revision that is none of the handshake's is a later one. Within a session it is a mistake."""
+    revision = request.header(b"mcp-protocol-version")
+    if revision is None or revision in _HANDSHAKE:
         return False
-    meta = message.params.get("_meta") if isinstance(message.params, dict) else None
-    if era_of(message.method, None if meta is None else fields_of(meta)) is Era.MODERN:
-        return True
-    named = REVISIONS.get(request.header(b"mcp-protocol-version") or "")
-    return named is Era.MODERN and message.method != "initialize"
+    return revision in SPOKEN or request.header(b"mcp-session-id") is None
 
 
 def _misfit(request: Request) -> Answer | None:

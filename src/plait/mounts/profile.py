@@ -30,7 +30,10 @@ def profile_of(behalf: Behalf) -> Profile:
 
 
 def behalf_of(caller: Caller) -> Behalf:
-    return Behalf(relayable(caller.capabilities), caller.revision, caller.identity)
+    """A modern client's abilities go with each of its requests, so all of them may share one session:
+    a server that is started anew for what one request declares would make that request wait."""
+    capabilities = {} if is_modern(caller.revision) else relayable(caller.capabilities)
+    return Behalf(capabilities, caller.revision, caller.identity)
 
 
 def nobody(identity: str = ANONYMOUS) -> Behalf:

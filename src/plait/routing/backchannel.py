@@ -9,6 +9,7 @@ from plait.session.exchange import Caller, Exchange, OnProgress, Reply, refuse
 from plait.session.negotiation import may_ask
 from plait.wire.address import as_raw, read_text
 from plait.wire.envelope import Fields
+from plait.wire.modern import is_modern
 from plait.wire.spec import CLIENT_FEATURE, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
 
 PATIENCE = 600.0
@@ -33,9 +34,9 @@ async def ask(
     method = question.method
     if method not in CLIENT_FEATURE:
         return refuse(METHOD_NOT_FOUND, f"no client answers {method}")
-    if CLIENT_FEATURE[method] not in question.declared:
-        return refuse(METHOD_NOT_FOUND, f"{method}: no client behind this session can be asked that")
     caller = _whom(working_for, present)
+    if CLIENT_FEATURE[method] not in question.declared and not (caller and is_modern(caller.revision)):
+        return refuse(METHOD_NOT_FOUND, f"{method}: no client behind this session can be asked that")
     if caller is None:
         return refuse(INVALID_REQUEST, f"{method}: cannot tell which client this question is for")
     problem = may_ask(caller.capabilities, method, question.params)

@@ -4,8 +4,12 @@ import asyncio
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET, MsgspecError, Raw, Struct, UnsetType
+from msgspec.json import Decoder
+
 from plait.errors import UpstreamBroken
 from plait.outbound.faults import OutboundError
+from plait.wire.envelope import ErrorBody
 
 if TYPE_CHECKING:
     from plait.outbound.response import Response
@@ -14,6 +18,14 @@ IDLE = 30.0
 """Seconds without a byte in the middle of a body, which nobody needs for anything."""
 _GLANCE = 5.0
 _MOST_SEEN = 64 * 1024
+
+
+class _Failure(Struct):
+    error: Raw | UnsetType = UNSET
+
+
+_read_failure = Decoder(_Failure).decode
+_check_error = Decoder(ErrorBody).decode
 
 
 def content_type(response: "Response") -> str:
@@ -48,3 +60,15 @@ async def beginning(response: "Response") -> bytes:
     except (TimeoutError, OutboundError):
         pass  # the status has said enough
     return bytes(seen[:_MOST_SEEN])
+
+
+def error_in(body: bytes) -> Raw | None:
+    """The error of a JSON-RPC response, whatever its id; None if the body is no such thing."""
+    try:
+        error = _read_failure(body).error
+        if isinstance(error, UnsetType):
+            return None
+        _check_error(error)
+        return error
+    except (MsgspecError, UnicodeDecodeError, RecursionError):
+        return None

@@ -12,19 +12,29 @@ from plait.outbound.faults import OutboundError
 from plait.outbound.requests import Limits
 from plait.upstream.bodies import beginning
 from plait.upstream.refusals import refusal, translated
+from plait.wire.headers import PARAMETER_PREFIX
+from plait.wire.headers import VERSION_HEADER as REVISION
 
 if TYPE_CHECKING:
     from plait.outbound.response import Response
 
 SESSION = "Mcp-Session-Id"
-REVISION = "MCP-Protocol-Version"
 
 # Nothing here limits a body or an answer's time: a message has its limit wherever it is read, an event
 # stream has none as a whole, and every request has the deadline of its call.
 _LIMITS = Limits(idle=None, total=None, wire_bytes=None, body_bytes=None, same_origin=True)
 
 _OURS = frozenset(
-    ("accept", "content-type", "last-event-id", "mcp-protocol-version", "mcp-session-id", "accept-encoding")
+    (
+        "accept",
+        "accept-encoding",
+        "content-type",
+        "last-event-id",
+        "mcp-method",
+        "mcp-name",
+        "mcp-protocol-version",
+        "mcp-session-id",
+    )
 )
 # "The session ID MUST only contain visible ASCII characters (ranging from 0x21 to 0x7E)" (2025-11-25).
 _SESSION_ID = re.compile(r"[\x21-\x7e]{1,4096}")
@@ -39,7 +49,7 @@ class Endpoint:
     def __init__(self, client: HttpClient, url: str, headers: Mapping[str, str]) -> None:
         self._client = client
         self.url = url
-        self._headers = {name: value for name, value in headers.items() if name.lower() not in _OURS}
+        self._headers = {name: value for name, value in headers.items() if not _is_ours(name.lower())}
         # Servers repeat what they refuse: a secret must not come back in the text of an error.
         self._secrets = [value.split()[-1] for value in headers.values() if len(value) >= _SECRET]
         self.session: str | None = None
@@ -74,9 +84,11 @@ class Endpoint:
         return problem
 
     @asynccontextmanager
-    async def post(self, message: bytes) -> "AsyncIterator[Response]":
+    async def post(self, message: bytes, more: Mapping[str, str] | None = None) -> "AsyncIterator[Response]":
+        """`more`: headers that this message has of its own."""
         # "The client MUST include an Accept header, listing both application/json and text/event-stream".
         headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+        headers |= more or {}
         async with self._open("POST", headers, message) as response:
             yield response
 
@@ -110,3 +122,8 @@ class Endpoint:
                 yield response
         except OutboundError as problem:
             raise translated(problem) from None
+
+
+def _is_ours(name: str) -> bool:
+    """What the protocol itself says in headers is nobody's to configure."""
+    return name in _OURS or name.startswith(PARAMETER_PREFIX.lower())

@@ -1,4 +1,7 @@
-"""A server over HTTP: Streamable HTTP, or the HTTP+SSE of 2024-11-05 where that is all it speaks.
+"""A server over HTTP: Streamable HTTP of either era, or HTTP+SSE where that is all it speaks.
+
+Which era it is, every message says itself: what has a stamp goes out as the modern revision wants it, the
+rest as part of a session.
 
 Each request runs in a task of its own, which ends with its reply, its failure or its cancellation. What
 needs no reply goes out one after the other, so that nothing overtakes what was said before it.
@@ -7,7 +10,7 @@ needs no reply goes out one after the other, so that nothing overtakes what was 
 import asyncio
 import logging
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.json import Decoder
@@ -16,12 +19,15 @@ from plait.config.masking import mask_url
 from plait.errors import SessionLost, UpstreamError
 from plait.outbound.client import HttpClient
 from plait.outbound.urls import UrlPolicy
+from plait.session.negotiation import fields_of
 from plait.tasks import TaskSet
 from plait.upstream.base import Receiver
 from plait.upstream.endpoint import Endpoint
 from plait.upstream.sse import EventSource
+from plait.upstream.stateless import Stateless
 from plait.upstream.streamable import OlderServer, Streamable
-from plait.wire.spec import MAX_FROM_SERVERS
+from plait.wire.envelope import failure
+from plait.wire.spec import MAX_FROM_SERVERS, MODERN_MARK
 
 FORGOTTEN = "the server forgot the session"
 TELLING = 30.0
@@ -32,11 +38,14 @@ UNTOLD = 1000
 _INITIALIZED = "notifications/initialized"
 _CANCELLED = "notifications/cancelled"
 
+_MARK = MODERN_MARK.encode()
+
 _log = logging.getLogger("plait")
 
 
-class _Params(Struct, rename={"request": "requestId"}):
+class _Params(Struct, rename={"request": "requestId", "meta": "_meta"}):
     request: Raw = Raw(b"")
+    meta: Raw = Raw(b"")
 
 
 class _Message(Struct):
@@ -45,6 +54,19 @@ class _Message(Struct):
     id: Raw | UnsetType = UNSET
     method: str = ""
     params: _Params | None = None
+
+    @property
+    def stamped(self) -> bool:
+        if self.params is None or _MARK not in bytes(self.params.meta):
+            return False
+        return MODERN_MARK in fields_of(self.params.meta)
+
+
+class _Asked(NamedTuple):
+    """A request of ours on its way."""
+
+    task: asyncio.Task[None]
+    stateless: bool
 
 
 _read = Decoder(_Message).decode
@@ -71,14 +93,18 @@ class HttpTransport:
         self._endpoint = Endpoint(used, url, headers or {})
         self._kind = kind
         self._limit = limit
+        self._shaken = False
+        """Has the server been asked to shake hands?"""
         self.stuck: str | None = None
         self.lagging = False
         """Is `initialized` on its way? What is asked before it has arrived, servers refuse."""
         self._caught_up: asyncio.Future[None] | None = None
         self._receiver: Receiver | None = None
         self._carrier: Streamable | EventSource | None = None
+        self._stateless: Stateless | None = None
+        """For modern requests, but where the user says that it is a server of 2024."""
         self._tasks = TaskSet()
-        self._asking: dict[bytes, asyncio.Task[None]] = {}
+        self._asking: dict[bytes, _Asked] = {}
         self._untold: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue(UNTOLD)
         self._over = False
 
@@ -94,6 +120,7 @@ class HttpTransport:
             if self._kind == "sse":
                 self._carrier = await self._open_old(receiver)
             else:
+                self._stateless = Stateless(self._endpoint, receiver, self._limit)
                 self._carrier = Streamable(self._endpoint, receiver, self._limit, self._forgotten)
         except BaseException:
             await self.aclose()
@@ -137,10 +164,11 @@ class HttpTransport:
             return
         read = _read(message)
         if isinstance(read.id, Raw):
-            self._write_with_id(bytes(read.id), read.method, message)
+            self._write_with_id(bytes(read.id), read, message)
             return
-        if read.method == _CANCELLED and read.params is not None:
-            self._hang_up(bytes(read.params.request))
+        cancelled = read.params.request if read.method == _CANCELLED and read.params is not None else None
+        if cancelled is not None and self._hang_up(bytes(cancelled)):
+            return
         if read.method == _INITIALIZED:
             self.lagging = True
             self._caught_up = asyncio.get_running_loop().create_future()
@@ -149,18 +177,29 @@ class HttpTransport:
         else:
             self._untold.put_nowait((read.method, message))
 
-    def _write_with_id(self, id: bytes, method: str, message: bytes) -> None:
-        if method:
-            self._asking[id] = self._tasks.start(self._ask(id, method, message))
-        else:
-            # The answer to a question: no notification need come before it.
-            self._tasks.start(self._tell(message))
+    def _write_with_id(self, id: bytes, read: _Message, message: bytes) -> None:
+        if not read.method:
+            # The answer to a question: no notification need come before it. A modern client has no answers.
+            if self._shaken:
+                self._tasks.start(self._tell(message))
+            return
+        if read.method == "initialize":
+            self._shaken = True
+            for earlier in tuple(self._asking):
+                self._hang_up(earlier)  # a probe that was not answered: nobody waits for it any more
+        stateless = self._stateless if read.stamped else None
+        task = self._tasks.start(self._ask(id, read.method, message, stateless))
+        self._asking[id] = _Asked(task, stateless is not None)
 
-    def _hang_up(self, id: bytes) -> None:
-        """Nobody waits for this reply any more: its stream is closed."""
-        task = self._asking.get(id)
-        if task is not None:
-            task.cancel()
+    def _hang_up(self, id: bytes) -> bool:
+        """Nobody waits for this reply any more: its stream is closed. Is that all there is to say?
+
+        "Closing the response stream" cancels a modern request, and no notification does (2026-07-28).
+        """
+        asked = self._asking.get(id)
+        if asked is not None:
+            asked.task.cancel()
+        return asked is not None and asked.stateless
 
     def drained(self) -> asyncio.Future[None]:
         assert self._caught_up is not None, "nobody waits who is not behind"
@@ -173,14 +212,14 @@ class HttpTransport:
 
     # ---- what the tasks do
 
-    async def _ask(self, id: bytes, method: str, message: bytes) -> None:
+    async def _ask(self, id: bytes, method: str, message: bytes, stateless: Stateless | None) -> None:
         assert self._receiver is not None
         assert self._carrier is not None
         try:
             try:
-                await self._carrier.ask(id, method, message)
+                await (stateless or self._carrier).ask(id, method, message)
             except OlderServer as older:
-                await self._fall_back(older.refusal, id, method, message)
+                await self._fall_back(older, id, method, message)
         except SessionLost as problem:
             self._receiver.failed(id, problem)
             self._forgotten()
@@ -189,7 +228,7 @@ class HttpTransport:
         finally:
             self._asking.pop(id, None)
 
-    async def _fall_back(self, refusal: UpstreamError, id: bytes, method: str, message: bytes) -> None:
+    async def _fall_back(self, older: OlderServer, id: bytes, method: str, message: bytes) -> None:
         """Refused with 400, 404 or 405: "Issue a GET request to the server URL, expecting that this will
         open an SSE stream and return an `endpoint` event as the first event" (2025-11-25).
         """
@@ -197,7 +236,10 @@ class HttpTransport:
         try:
             self._carrier = await self._open_old(self._receiver)
         except UpstreamError:
-            raise refusal from None
+            if older.error is None:
+                raise older.refusal from None
+            self._receiver.received(failure(id, older.error), id)
+            return
         await self._carrier.ask(id, method, message)
 
     async def _tell_all(self) -> None:

@@ -4,29 +4,31 @@ What the rest of plait knows from the handshake era is done here in the modern w
 streams that we listen to, a log level goes with each request, and nobody is pinged.
 """
 
+import contextlib
 from typing import Self
 
 from msgspec import MsgspecError
 from msgspec.structs import replace
 
-from plait.errors import UpstreamBroken, UpstreamRefused
+from plait.errors import UpstreamBroken, UpstreamError, UpstreamRefused
 from plait.session.eras.caller import ModernCaller
 from plait.session.eras.errors import OF_ONE_HOP, code_of
 from plait.session.eras.errors import for_handshake as error_for_handshake
 from plait.session.eras.results import for_handshake, kind_of
 from plait.session.eras.stamp import stamped
-from plait.session.eras.verdict import EraMemory, Incompatible, Reluctant, judge
+from plait.session.eras.verdict import EraMemory, Incompatible, Reluctant, invites, judge
 from plait.session.exchange import Exchange, Reply, refuse
 from plait.session.negotiation import Greeting, fields_of, relayable
 from plait.upstream.client import McpClient
 from plait.upstream.decoded import unwrap
+from plait.upstream.lists import fetch
 from plait.upstream.watching import Watching
 from plait.version import VERSION
 from plait.wire.address import as_raw, read_text
 from plait.wire.content import error_result
 from plait.wire.envelope import EMPTY, Fields
-from plait.wire.modern import DISCOVER, FLAGS, INTERACTIVE, SPOKEN
-from plait.wire.spec import INTERNAL_ERROR, LEVELS, Era
+from plait.wire.modern import DISCOVER, FLAGS, HEADER_MISMATCH, INTERACTIVE, SPOKEN
+from plait.wire.spec import INTERNAL_ERROR, LEVELS, Era, Kind
 
 CLIENT = as_raw({"name": "plait", "version": VERSION})
 
@@ -34,7 +36,10 @@ CLIENT = as_raw({"name": "plait", "version": VERSION})
 async def discover(client: McpClient, timeout: float) -> Greeting | Era | Incompatible | Reluctant:
     """What the server says to `server/discover`. Raises UpstreamError where it says nothing."""
     params = {"_meta": as_raw(stamped(None, {}, CLIENT))}
-    return judge(await client.request(DISCOVER, params, timeout=timeout))
+    reply = await client.request(DISCOVER, params, timeout=timeout)
+    if invites(reply):
+        reply = await client.request(DISCOVER, params, timeout=timeout)
+    return judge(reply)
 
 
 class ModernSession:
@@ -106,7 +111,14 @@ class ModernSession:
         meta = self._stamp(params, exchange)
         if exchange is not None and exchange.meta is not None:
             exchange = replace(exchange, meta=meta)  # where progress is asked for, this is what is sent
-        reply = await self.client.request(method, {**(params or {}), "_meta": as_raw(meta)}, exchange)
+        sent = {**(params or {}), "_meta": as_raw(meta)}
+        reply = await self.client.request(method, sent, exchange)
+        if method == "tools/call" and reply.error is not None and code_of(reply.error) == HEADER_MISMATCH:
+            # Its tools are not what we took them for. A call that was refused for its headers has not
+            # been looked at: this is no second try.
+            with contextlib.suppress(UpstreamError):
+                await fetch(self, Kind.TOOLS)
+                reply = await self.client.request(method, sent, exchange)
         return self._received(method, reply, exchange)
 
     def _stamp(self, params: Fields | None, exchange: Exchange | None) -> Fields:

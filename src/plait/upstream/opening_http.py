@@ -7,10 +7,11 @@ from plait.outbound.urls import UrlPolicy
 from plait.session.eras.verdict import EraMemory
 from plait.upstream.base import Link
 from plait.upstream.client import Listener, McpClient
-from plait.upstream.greeting import greet
+from plait.upstream.greeting import EndedByProbe, greet
 from plait.upstream.http import HttpTransport
 from plait.upstream.opening import Behalf
 from plait.upstream.recollection import Recollection, instructions_folder
+from plait.upstream.trial import Trial
 
 
 class HttpOpener:
@@ -31,6 +32,24 @@ class HttpOpener:
 
     async def open(self, listener: Listener, behalf: Awaitable[Behalf]) -> Link:
         known = await behalf
+        while True:
+            trial = Trial(listener)
+            client, transport = await self._reach(trial)
+            try:
+                session = await self._greet(client, known)
+                break
+            except EndedByProbe:
+                # As the stream of a server of 2024 may, at a request that it does not know. Now its era
+                # is remembered, and it is not asked again.
+                await transport.aclose()
+            except BaseException:
+                await transport.aclose()
+                raise
+        trial.passed()
+        self.recollection.remember(session.instructions)
+        return session
+
+    async def _reach(self, listener: Listener) -> tuple[McpClient, HttpTransport]:
         server, limits = self._server, self._server.settings
         transport = HttpTransport(
             server.url,
@@ -41,20 +60,18 @@ class HttpOpener:
         )
         client = McpClient(transport, name=server.name, timeout=limits.timeout, listener=listener)
         await transport.open(client)
-        try:
-            session = await greet(
-                client,
-                known.capabilities,
-                known.revision,
-                era=limits.era,
-                timeout=limits.start_timeout,
-                memory=self._memory,
-            )
-        except BaseException:
-            await transport.aclose()
-            raise
-        self.recollection.remember(session.instructions)
-        return session
+        return client, transport
+
+    async def _greet(self, client: McpClient, known: Behalf) -> Link:
+        limits = self._server.settings
+        return await greet(
+            client,
+            known.capabilities,
+            known.revision,
+            era=limits.era,
+            timeout=limits.start_timeout,
+            memory=self._memory,
+        )
 
 
 def credentials(server: HttpServer) -> dict[str, str]:

@@ -10,7 +10,7 @@ from msgspec.json import Decoder
 
 from plait.errors import SessionLost, UpstreamBroken, UpstreamError, UpstreamUnavailable
 from plait.upstream.base import Receiver
-from plait.upstream.bodies import beginning, content_type, whole
+from plait.upstream.bodies import beginning, content_type, error_in, whole
 from plait.upstream.endpoint import Endpoint
 from plait.upstream.listening import LASTING, Deliver, Listening, is_stream
 
@@ -28,9 +28,11 @@ _OLDER = frozenset((400, 404, 405))
 class OlderServer(UpstreamError):
     """The server refuses `initialize` as servers of the revision 2024-11-05 do."""
 
-    def __init__(self, refusal: UpstreamError) -> None:
+    def __init__(self, refusal: UpstreamError, error: Raw | None) -> None:
         super().__init__(str(refusal))
         self.refusal = refusal
+        self.error = error
+        """What it says in MCP's words, if it does: it may be a server of the modern era only."""
 
 
 class _Welcome(Struct, rename={"revision": "protocolVersion"}):
@@ -129,7 +131,7 @@ class Streamable:
             deliver(body, id)  # an error of its own, in MCP's words
             return
         if greeting and response.status in _OLDER:
-            raise OlderServer(problem)
+            raise OlderServer(problem, error_in(body))
         raise problem
 
     async def _find_again(self, id: bytes, listening: Listening, reason: str) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from msgspec import MsgspecError, Raw
 from msgspec.json import Decoder
 
-from plait.errors import UpstreamError
+from plait.errors import UpstreamError, UpstreamUnavailable
 from plait.session.exchange import Exchange, Reply, refuse
 from plait.session.negotiation import fields_of
 from plait.tasks import TaskSet
@@ -117,7 +117,9 @@ class Watching(Listener):
             if not watch.honoured.done():
                 watch.honoured.set_exception(problem)
                 watch.honoured.exception()  # somebody may look at it, nobody has to
-            return False
+                return self._client.end is None and isinstance(problem, UpstreamUnavailable)
+            # Over HTTP a stream breaks on its own: "re-listen and refetch".
+            return self._client.end is None
         finally:
             self._open.pop(call.id, None)
             self._client.withdraw(call, "nobody listens any more")

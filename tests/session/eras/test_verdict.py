@@ -2,7 +2,7 @@
 
 import pytest
 
-from plait.session.eras.verdict import BELIEVED, EraMemory, Incompatible, Reluctant, judge
+from plait.session.eras.verdict import BELIEVED, EraMemory, Incompatible, Reluctant, invites, judge
 from plait.session.exchange import Reply, refuse
 from plait.session.negotiation import Greeting
 from plait.wire.address import as_raw
@@ -52,6 +52,14 @@ def test_anything_that_does_not_say_so_is_a_handshake_servers(reply: Reply) -> N
 
 def test_a_modern_server_of_another_revision_is_not_fallen_back_from() -> None:
     assert judge(refuse(-32022, "no", {"supported": ["2031-01-01"]})) == Incompatible(("2031-01-01",))
+
+
+def test_a_refusal_of_our_revision_that_names_it_invites_us_to_ask_again() -> None:
+    contradictory = refuse(-32022, "no", {"supported": ["2026-07-28"]})
+    assert invites(contradictory)
+    assert isinstance(judge(contradictory), Reluctant)
+    for other in (result(), refuse(-32022, "no", {"supported": ["2031-01-01"]}), refuse(-32601, "no")):
+        assert not invites(other)
 
 
 @pytest.mark.parametrize("code", [-32020, -32021])

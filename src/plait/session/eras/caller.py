@@ -24,6 +24,11 @@ class ModernCaller:
     def identity(self) -> str:
         return self._connection.identity
 
+    @property
+    def grant(self) -> object:
+        """What the token of its connection is good for; see pipeline/grants.py."""
+        return getattr(self._connection, "grant", None)
+
     def notify(self, method: str, params: Fields | None, within: bytes | None = None) -> bool | None:
         """Progress of this request, and its log messages where it asked for some.
 

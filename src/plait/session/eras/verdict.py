@@ -51,15 +51,29 @@ def judge(reply: Reply) -> Greeting | Era | Incompatible | Reluctant:
     return _greeting(fields, mutual[-1]) if mutual else Era.HANDSHAKE
 
 
+def invites(reply: Reply) -> bool:
+    """Is our revision refused by a server that names it among those it speaks? Then it is worth asking once
+    more: the client is to select a version of `supported` that it speaks too, and retry (2026-07-28)."""
+    if reply.error is None or code_of(reply.error) != UNSUPPORTED_VERSION:
+        return False
+    return any(version in SPOKEN for version in _supported(reply.error))
+
+
+def _supported(error: Raw) -> list[str]:
+    return _texts(fields_of(open_fields(error).get("data")).get("supported"))
+
+
 def _judge_error(error: Raw) -> Era | Incompatible | Reluctant:
     code = code_of(error)
     if code in (HEADER_MISMATCH, MISSING_CAPABILITY):
         return Reluctant(error)
     if code != UNSUPPORTED_VERSION:
         return Era.HANDSHAKE
-    supported = _texts(fields_of(open_fields(error).get("data")).get("supported"))
+    supported = _supported(error)
     if any(REVISIONS.get(version) is Era.HANDSHAKE for version in supported):
         return Era.HANDSHAKE
+    if any(version in SPOKEN for version in supported):
+        return Reluctant(error)
     return Incompatible(tuple(supported))
 
 
