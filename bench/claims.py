@@ -1,7 +1,7 @@
 """What we promise about our speed, each promise beside the figure that keeps or breaks it."""
 
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bench.figures import Figures, Round
@@ -11,7 +11,7 @@ Results = dict[str, Figures]
 
 @dataclass(frozen=True)
 class Claim:
-    """One promise, checked; `holds` is None when a subject it needs was not asked to run."""
+    """One promise, checked; `holds` is None when a subject it needs is not here."""
 
     text: str
     figure: str
@@ -32,15 +32,17 @@ class Promise:
     judge: Callable[[Results], tuple[bool, str]]
 
 
-def check(results: Results) -> list[Claim]:
+def check(promises: Sequence[Promise], results: Results) -> list[Claim]:
     """Judge every promise on these results."""
-    return [judged(promise, results) for promise in PROMISES]
+    return [judged(promise, results) for promise in promises]
 
 
 def judged(promise: Promise, results: Results) -> Claim:
-    """A promise about somebody who failed is broken; about somebody who was left out, not judged."""
+    """A promise about somebody who failed is broken; about somebody who is not here, not judged."""
     if left_out := [name for name in promise.needs if name not in results]:
         return Claim(promise.text, f"{', '.join(left_out)} not selected", None)
+    if absent := [name for name in promise.needs if results[name].absent]:
+        return Claim(promise.text, f"{', '.join(absent)} not installed here", None)
     if failed := [name for name in promise.needs if results[name].failure]:
         return Claim(promise.text, f"{', '.join(failed)} did not run", False)
     holds, figure = promise.judge(results)

@@ -34,6 +34,8 @@ class Figures:
     helpers: int = 0
     helpers_proportional: int = 0
     failure: str = ""
+    absent: bool = False
+    """It is not installed here, which breaks no promise."""
 
     @property
     def weight(self) -> str:

@@ -3,11 +3,12 @@
 import socket
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bench.clients import Client, spawn
 from bench.figures import Figures
 from bench.raw_client import PATIENCE, RawClient, SubjectFailed
 from bench.running import Running
@@ -71,6 +72,7 @@ class Bench:
     def _start_companion(self, figures: Figures) -> str:
         subject = figures.subject
         if subject.needs is not None and not subject.needs.exists():
+            figures.absent = True
             raise SubjectFailed(f"{subject.needs.relative_to(ROOT)} is not there; `make bench` makes it")
         if not subject.companion:
             return ""
@@ -81,7 +83,7 @@ class Bench:
         return "is up"
 
     def _spawn(self, figures: Figures) -> str:
-        with closing(RawClient(figures.subject.command, self._log(figures.subject))) as client:
+        with closing(self._client(figures.subject, figures.subject.command)) as client:
             figures.spawns.append(client.initialize())
         return milliseconds(figures.spawns[-1])
 
@@ -95,7 +97,7 @@ class Bench:
             return ""
         ready = self.workspace / f"{subject.name}-{len(figures.handshakes)}"
         ready.mkdir()
-        with closing(RawClient(subject.command_with_marks(ready), self._log(subject))) as client:
+        with closing(self._client(subject, subject.command_with_marks(ready))) as client:
             wait_for_servers(ready, subject.tools)
             start = time.perf_counter()
             client.initialize()
@@ -107,7 +109,7 @@ class Bench:
 
     def _start(self, figures: Figures) -> str:
         subject = figures.subject
-        client = RawClient(subject.command, self._log(subject))
+        client = self._client(subject, subject.command)
         self._open.callback(client.close)
         running = Running(subject, client, self._companions.get(subject.name))
         running.settle()
@@ -122,6 +124,9 @@ class Bench:
     def _weigh(self, figures: Figures) -> str:
         self._running[figures.subject.name].weigh(figures)
         return f"{figures.resident / 1e6:.1f} MB"
+
+    def _client(self, subject: Subject, command: Sequence[str]) -> Client:
+        return spawn(command, subject.endpoint, self._log(subject))
 
     def _log(self, subject: Subject) -> Path:
         return self.workspace / f"{subject.name}.log"

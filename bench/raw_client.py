@@ -6,7 +6,7 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -75,16 +75,7 @@ class RawClient:
 
     def list_tools(self) -> list[str]:
         """The names of all tools, page by page."""
-        names: list[str] = []
-        params: Message = {}
-        while True:
-            result = self.request("tools/list", params).get("result")
-            if not isinstance(result, dict):
-                raise SubjectFailed("tools/list was answered with an error")
-            names += [str(tool["name"]) for tool in result["tools"]]
-            if not (cursor := result.get("nextCursor")):
-                return names
-            params = {"cursor": cursor}
+        return tool_names(lambda params: self.request("tools/list", params))
 
     def call_one_by_one(self, tool: str, seconds: float) -> list[float]:
         """Keep one call in flight for that long; the latency of each."""
@@ -177,6 +168,20 @@ class RawClient:
             os.write(self._output, data)
         except BrokenPipeError:
             raise SubjectFailed("closed its input") from None
+
+
+def tool_names(ask: Callable[[Message], Message]) -> list[str]:
+    """The names of all tools, page by page."""
+    names: list[str] = []
+    params: Message = {}
+    while True:
+        result = ask(params).get("result")
+        if not isinstance(result, dict):
+            raise SubjectFailed("tools/list was answered with an error")
+        names += [str(tool["name"]) for tool in result["tools"]]
+        if not (cursor := result.get("nextCursor")):
+            return names
+        params = {"cursor": cursor}
 
 
 def answers(chunk: bytes) -> int:

@@ -7,20 +7,12 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from bench.chapters import Chapter
 from bench.claims import Claim
 from bench.figures import Figures
 from bench.measure import Plan
 
-HEAD = """# Benchmark
-
-One raw client and one raw echo server for everyone, stdio to stdio, on one machine in one run:
-`make bench` (about three minutes; `.venv/bin/python -m bench --quick` for a first look that is not written
-here). The subjects take turns, round after round; every figure is the median of its rounds, and the ratios
-below compare rounds that stood side by side, so a busy moment of the machine meets both sides. Read the
-ratios, not the milliseconds. `python -m bench --help` has the options.
-"""
-
-LEGEND = """- *1 / 32 in flight*: calls that the client keeps unanswered at any moment.
+LEGEND = """- *1 / WIDTH in flight*: calls that the client keeps unanswered at any moment.
 - *CPU per call*: user and system time of the gateway and its helper processes, without the echo servers
   (for the server alone: the server).
 - *spawn*: from starting the process to its answer to `initialize`.
@@ -33,27 +25,30 @@ COLUMNS = (
     "subject",
     "p50 / p99, 1 in flight",
     "calls/s, 1 in flight",
-    "calls/s, 32 in flight",
-    "CPU per call, 1 / 32",
+    "calls/s, WIDTH in flight",
+    "CPU per call, 1 / WIDTH",
     "memory",
     "spawn",
     "handshake",
 )
 
 
-def page(results: Iterable[Figures], claims: Iterable[Claim], plan: Plan, load: float) -> str:
-    """The whole of RESULTS.md."""
+def page(
+    chapter: Chapter, results: Iterable[Figures], claims: Iterable[Claim], plan: Plan, load: float
+) -> str:
+    """The whole of a page of results."""
     results = list(results)
+    columns = [name.replace("WIDTH", str(chapter.width)) for name in COLUMNS]
     notes = [f"- {it.subject.title}: {it.subject.note}." for it in results if it.subject.note]
     sections = [
-        HEAD,
+        chapter.head,
         *machine(results, plan, load),
         "",
         "## Figures",
         "",
-        *table(COLUMNS, map(row, results)),
+        *table(columns, map(row, results)),
         "",
-        LEGEND + "\n".join(notes),
+        LEGEND.replace("WIDTH", str(chapter.width)) + "\n".join(notes),
         "",
         "## Claims",
         "",

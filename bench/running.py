@@ -3,19 +3,19 @@
 import statistics
 import time
 
+from bench.clients import Client
 from bench.figures import Figures, Round, percentile
 from bench.processes import command_line, cpu_seconds, descendants, proportional_bytes, resident_bytes
-from bench.raw_client import PATIENCE, RawClient, SubjectFailed
-from bench.subjects import ECHO_SERVER, Subject
+from bench.raw_client import PATIENCE, SubjectFailed
+from bench.subjects import Subject, is_echo_server
 
-WIDTH = 32
 WARM_UP = 0.15
 
 
 class Running:
     """A subject that is up: its client and the processes that count as the gateway."""
 
-    def __init__(self, subject: Subject, client: RawClient, companion: int | None) -> None:
+    def __init__(self, subject: Subject, client: Client, companion: int | None) -> None:
         self.subject = subject
         self.client = client
         self._roots = [client.process.pid] if companion is None else [client.process.pid, companion]
@@ -24,6 +24,8 @@ class Running:
     def settle(self) -> None:
         """Wait until all its tools are listed, then warm everything up."""
         self.client.initialize()
+        if self.subject.prepare is not None:
+            self.subject.prepare()
         deadline = time.perf_counter() + PATIENCE
         while len(names := self.client.list_tools()) < self.subject.tools:
             if time.perf_counter() > deadline:
@@ -32,7 +34,7 @@ class Running:
         if self.subject.tool not in names:
             raise SubjectFailed(f"lists no tool {self.subject.tool}")
         self.client.call_one_by_one(self.subject.tool, WARM_UP)
-        self.client.call_in_flight(self.subject.tool, WIDTH, WARM_UP)
+        self.client.call_in_flight(self.subject.tool, self.subject.width, WARM_UP)
         self.gateway = [pid for root in self._roots for pid in descendants(root) if self._counts(pid)]
 
     def take_turn(self, seconds: float) -> Round:
@@ -41,7 +43,7 @@ class Running:
         before = self._cpu()
         latencies = self.client.call_one_by_one(tool, seconds)
         between = self._cpu()
-        calls, took = self.client.call_in_flight(tool, WIDTH, seconds)
+        calls, took = self.client.call_in_flight(tool, self.subject.width, seconds)
         after = self._cpu()
         return Round(
             p50=statistics.median(latencies),
@@ -62,7 +64,7 @@ class Running:
 
     def _counts(self, pid: int) -> bool:
         # The servers behind a gateway are not part of its cost; the bare server is its own subject.
-        return not self.subject.is_gateway or command_line(pid) != ECHO_SERVER
+        return not self.subject.is_gateway or not is_echo_server(command_line(pid))
 
     def _cpu(self) -> float:
         return sum(map(cpu_seconds, self.gateway))

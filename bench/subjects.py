@@ -3,19 +3,22 @@
 import json
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, distributions, version
 from pathlib import Path
 
+from bench.http_client import Endpoint
+
 ROOT = Path(__file__).parent.parent
 BENCH = Path(__file__).parent
 PLAIT = ROOT / ".venv" / "bin" / "plait"
-MCP_PROXY = ROOT / ".venv-mcp-proxy" / "bin" / "mcp-proxy"
-MCP_PROXY_PACKAGES = ROOT / ".venv-mcp-proxy" / "lib"
+MCP_PROXY_ENVIRONMENT = ROOT / ".venv-mcp-proxy"
+MCP_PROXY = MCP_PROXY_ENVIRONMENT / "bin" / "mcp-proxy"
 
 # Isolated and without `site`: the server needs neither, and starts twice as fast.
 ECHO_SERVER = [sys.executable, "-I", "-S", str(BENCH / "echo_server.py")]
+HTTP_ECHO_SERVER = [sys.executable, str(BENCH / "http_echo_server.py")]
 
 
 @dataclass(frozen=True)
@@ -35,11 +38,17 @@ class Subject:
     companion: list[str] = field(default_factory=list)
     """A second process that must run, and listen on `port`, before the command can work."""
     port: int = 0
+    endpoint: Endpoint | None = None
+    """Where it serves MCP over HTTP; without one it speaks on its pipes."""
+    width: int = 32
+    """How many calls are in flight when there are several."""
+    prepare: Callable[[], None] | None = None
+    """What must still be told to it once it is up, before it has its tools."""
 
     @property
     def is_gateway(self) -> bool:
         """All but the bare server."""
-        return self.name != "direct"
+        return not is_echo_server(self.command)
 
 
 def all_subjects(workspace: Path) -> dict[str, Subject]:
@@ -134,6 +143,11 @@ def mcp_proxy() -> Subject:
     )
 
 
+def is_echo_server(command: Sequence[str]) -> bool:
+    """Whether this starts one of our own servers, which stand behind everybody."""
+    return command[:4] == ECHO_SERVER or command[:2] == HTTP_ECHO_SERVER
+
+
 def installed(package: str) -> str:
     """The version in our own environment."""
     try:
@@ -142,9 +156,9 @@ def installed(package: str) -> str:
         return f"{package} not installed"
 
 
-def packaged(package: str) -> str:
-    """The version in the environment that mcp-proxy has to itself (it pins an older SDK)."""
-    directories = [str(path) for path in MCP_PROXY_PACKAGES.glob("python3*/site-packages")]
+def packaged(package: str, environment: Path = MCP_PROXY_ENVIRONMENT) -> str:
+    """The version in the environment that a peer has to itself (mcp-proxy pins an older SDK)."""
+    directories = [str(path) for path in environment.glob("lib/python3*/site-packages")]
     found = distributions(name=package, path=directories)
     return next((f"{package} {distribution.version}" for distribution in found), f"{package} not installed")
 

@@ -61,6 +61,7 @@ class FakeCaller:
         self.identity = identity
         self.revision = revision
         self.capabilities: Fields = {key: as_raw(value) for key, value in (capabilities or {}).items()}
+        self.level: int | None = None
         self.heard: list[tuple[str, Message]] = []
         self.asked: list[tuple[str, Message]] = []
         self.answer: Reply | None = Reply(result=EMPTY)

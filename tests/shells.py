@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from plait.pipeline.compose import Layer
 from plait.pipeline.middleware import Middleware
-from plait.providers.provider import ToolProvider
+from plait.providers.calling import Provider
 from plait.shell import McpServerShell
 
 HELLO = {
@@ -38,7 +38,7 @@ class Output:
 
 
 async def converse(
-    provider: ToolProvider, *messages: object, middleware: Sequence[Layer | Middleware] = ()
+    provider: Provider, *messages: object, middleware: Sequence[Layer | Middleware] = ()
 ) -> dict[object, dict[str, object]]:
     """Every answer by its id, to `initialize` and these messages."""
     reader, output = asyncio.StreamReader(), Output()

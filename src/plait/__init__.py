@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from plait.config.model import ServerSettings as ServerSettings
     from plait.config.model import Settings as Settings
     from plait.config.model import StdioServer as StdioServer
+    from plait.config.model import StreamSettings as StreamSettings
     from plait.errors import ConfigError as ConfigError
     from plait.errors import ExecutionFailed as ExecutionFailed
     from plait.errors import LifecycleError as LifecycleError
@@ -48,9 +49,11 @@ if TYPE_CHECKING:
     from plait.pipeline.rules import Rules as Rules
     from plait.providers.builtin import BuiltinToolProvider as BuiltinToolProvider
     from plait.providers.composite import CompositeToolProvider as CompositeToolProvider
+    from plait.providers.context import ToolContext as ToolContext
     from plait.providers.function import FunctionProvider as FunctionProvider
-    from plait.providers.function import ToolContext as ToolContext
     from plait.providers.provider import ToolProvider as ToolProvider
+    from plait.providers.stream_events import StreamEvent as StreamEvent
+    from plait.providers.streaming import StreamingToolProvider as StreamingToolProvider
     from plait.routing.naming import MCPMountPrefix as MCPMountPrefix
     from plait.routing.naming import MountPrefix as MountPrefix
     from plait.routing.naming import build_mcp_function as build_mcp_function
@@ -83,6 +86,7 @@ _HOMES = {
     "ServerSettings": "plait.config.model",
     "Settings": "plait.config.model",
     "StdioServer": "plait.config.model",
+    "StreamSettings": "plait.config.model",
     "ConfigError": "plait.errors",
     "ExecutionFailed": "plait.errors",
     "LifecycleError": "plait.errors",
@@ -107,9 +111,11 @@ _HOMES = {
     "Rules": "plait.pipeline.rules",
     "BuiltinToolProvider": "plait.providers.builtin",
     "CompositeToolProvider": "plait.providers.composite",
+    "ToolContext": "plait.providers.context",
     "FunctionProvider": "plait.providers.function",
-    "ToolContext": "plait.providers.function",
     "ToolProvider": "plait.providers.provider",
+    "StreamEvent": "plait.providers.stream_events",
+    "StreamingToolProvider": "plait.providers.streaming",
     "MCPMountPrefix": "plait.routing.naming",
     "MountPrefix": "plait.routing.naming",
     "build_mcp_function": "plait.routing.naming",

@@ -25,11 +25,12 @@ from plait.openers import Openers, name_of, settings_of
 from plait.outfit import Outfit, outfit
 from plait.pipeline.compose import Layer, arrange, compose, visibility
 from plait.pipeline.middleware import Middleware, as_layer
+from plait.providers.calling import Provider
 from plait.providers.pinned.sight import discreet
-from plait.providers.provider import ToolProvider
 from plait.routing.naming import MountPrefix, Naming
 from plait.routing.pages import Pager
 from plait.routing.resolver import resolving
+from plait.routing.rounds import Rounds
 from plait.routing.router import Router
 from plait.routing.welcome import server_info, welcome
 from plait.session.exchange import Caller, Handler
@@ -76,6 +77,7 @@ class Compositor:
         self._openers = Openers(self.settings, self.environ, self.guardian)
         self._layers = [as_layer(each) for each in middleware]
         self._pager = Pager(self.settings.page_size)
+        self._rounds = Rounds()
         self.stack = contextlib.AsyncExitStack()
         self._connections: set[Connection] = set()
         self._closing = self._leaving = False
@@ -119,6 +121,7 @@ class Compositor:
             self._pager,
             self.registry.subscriptions,
             discreet(visibility(arranged), self.registry),
+            self._rounds,
         )
         self.resolver = router.resolver
         self.handler: Handler = resolving(self.resolver, compose(arranged, router))
@@ -225,7 +228,7 @@ class Compositor:
         with contextlib.suppress(Exception):
             await self.registry.unmount(mount, told=False)
 
-    async def mount_provider(self, provider: ToolProvider) -> Mount:
+    async def mount_provider(self, provider: Provider) -> Mount:
         """Mounted under its own namespace; one that has none makes its names itself."""
         prefix = MountPrefix(provider.namespace) if provider.namespace else None
         return await self.mount(prefix, provider)

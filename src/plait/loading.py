@@ -9,7 +9,7 @@ from typing import TypeGuard
 
 from plait.config.problem import Where
 from plait.errors import Unmountable
-from plait.providers.provider import ToolProvider
+from plait.providers.calling import Provider
 from plait.upstream.inprocess import lowlevel_of
 
 _log = logging.getLogger("plait")
@@ -33,7 +33,8 @@ def load_provider(place: str, where: Where | None = None) -> object:
     except (Exception, SystemExit) as problem:  # whatever somebody's module does, the rest is served
         _log.debug("loading %s failed", place, exc_info=True)
         raise Unmountable(f"cannot load {place}: {type(problem).__name__}: {problem}") from problem
-    wanted = "a ToolProvider (namespace, list_tools, call_tool) or a server object of fastmcp or mcp"
+    parts = "namespace, list_tools, call_tool or stream_tool"
+    wanted = f"a ToolProvider ({parts}) or a server object of fastmcp or mcp"
     raise Unmountable(f"{place} is not {wanted}, but of type {type(made).__name__}")
 
 
@@ -50,7 +51,7 @@ def _search_also(where: Where | None) -> list[str]:
 
 
 def _made(found: object) -> object:
-    if not isinstance(found, type) and (not callable(found) or hasattr(found, "call_tool")):
+    if not isinstance(found, type) and (not callable(found) or is_provider(found)):
         return found
     made: object = found()
     if inspect.iscoroutine(made):
@@ -59,5 +60,6 @@ def _made(found: object) -> object:
     return made
 
 
-def is_provider(made: object) -> TypeGuard[ToolProvider]:
-    return all(hasattr(made, part) for part in ("namespace", "list_tools", "call_tool"))
+def is_provider(made: object) -> TypeGuard[Provider]:
+    called = hasattr(made, "call_tool") or hasattr(made, "stream_tool")
+    return called and all(hasattr(made, part) for part in ("namespace", "list_tools"))

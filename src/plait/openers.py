@@ -56,7 +56,7 @@ class Openers:
         if isinstance(server, Opener):
             return server
         if is_provider(server):
-            return ProviderOpener(server, settings.timeout)
+            return ProviderOpener(server, settings.timeout, settings.stream)
         if lowlevel_of(server) is not None:
             return InProcessOpener(server, name, settings)
         kinds = "a StdioServer, an HttpServer, a ToolProvider, or a server object of fastmcp or mcp"

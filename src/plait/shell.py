@@ -10,7 +10,7 @@ from plait.config.model import Settings
 from plait.downstream.streams import Reader, StreamClient, Writer
 from plait.pipeline.compose import Layer
 from plait.pipeline.middleware import Middleware
-from plait.providers.provider import ToolProvider
+from plait.providers.calling import Provider
 from plait.routing.naming import MountPrefix
 
 LAST_ANSWERS = 60.0
@@ -18,7 +18,7 @@ LAST_ANSWERS = 60.0
 
 
 class McpServerShell:
-    def __init__(self, provider: ToolProvider, middleware: Sequence[Layer | Middleware] = ()) -> None:
+    def __init__(self, provider: Provider, middleware: Sequence[Layer | Middleware] = ()) -> None:
         self._provider = provider
         self._middleware = middleware
 

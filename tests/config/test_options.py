@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from plait.config import Config, ServerSettings, Settings, guards
+from plait.config.model import StreamSettings
 from plait.config.options import OPTIONS, SERVER_OPTIONS
 from plait.config.reading import Option
 
@@ -50,6 +51,15 @@ def test_the_examples_of_the_document_are_right(read: Callable[..., Config], exa
     config = read(example)
     assert not config.problems
     assert config.settings != Settings()
+
+
+def test_the_limits_of_streams_are_set_for_all_servers_or_for_one(read: Callable[..., Config]) -> None:
+    config = read(
+        '{"plait": {"limits": {"stream": {"items": 7, "seconds": 1.5}}},'
+        ' "mcpServers": {"fs": {"command": "x", "plait": {"stream": {"bytes": 9, "items": 8}}}}}'
+    )
+    assert server_settings(config).stream == StreamSettings(items=8, bytes=9, seconds=1.5)
+    assert read(entry('"plait": {"stream": {"bytes": 0}}')).problems
 
 
 def test_a_file_sets_what_concerns_us(read: Callable[..., Config]) -> None:

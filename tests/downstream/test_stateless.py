@@ -5,12 +5,14 @@ import asyncio
 import pytest
 from msgspec import Raw
 
-from asgi import HttpClient, StatelessClient, Visit
+from asgi import HttpClient, StatelessClient, Visit, closing
+from clients import compositor
 from clock import jumping, quiet
 from fakes import FakeServer, Message, Refusal, words
-from fronts import CALL, DONE, OPEN, front
+from fronts import CALL, DONE, OPEN, Front, front
 from modern_fakes import ModernServer
 from plait.downstream.access import Access
+from plait.downstream.http import HttpApp
 from plait.downstream.http_limits import HttpLimits
 from plait.downstream.sources import Sources
 from plait.pipeline.grants import Identity
@@ -357,6 +359,25 @@ async def test_a_listener_that_does_not_read_is_ended_and_costs_a_bounded_amount
 
 
 @jumping
+async def test_nothing_is_left_of_requests_that_are_over() -> None:
+    server = FakeServer("fs", tools=["t"])
+    async with compositor(server) as made, closing(HttpApp(made, OPEN)) as app:
+        at = Front(app, server)
+        for round in range(50):
+            client = at.modern(sampling={"n": round})
+            await client.request("tools/call", **CALL)
+            await client.begin("no/such").body()
+            await client.begin("tools/call", CALL, {"mcp-name": "x"}).body()
+            listener = client.begin(LISTEN, TOOLS_CHANGE)
+            await listener.message()
+            await listener.close()
+        assert len(app._stateless) == 0
+        assert not made._connections
+        assert not app._stateless._running
+        assert len(made.registry._views) <= 2, "whatever each request declares"
+
+
+@jumping
 async def test_shutting_down_ends_streams_with_their_result_and_lets_calls_finish() -> None:
     async with front() as at:
         held = at.hold()
@@ -478,11 +499,12 @@ async def test_a_question_in_rounds_crosses_http() -> None:
         "requestState": "s",
     }
     server.answers["tools/call"] = lambda params: DONE if "inputResponses" in params else asked
-    async with front(server=server) as at:
-        client = at.modern(elicitation={"form": {}})
+    async with compositor(server) as made, closing(HttpApp(made, OPEN)) as app:
+        client = Front(app, server).modern(elicitation={"form": {}})
         first = (await client.request("tools/call", **CALL))["result"]
         assert isinstance(first, dict)
         assert first["resultType"] == "input_required"
+        made.guard_with([])  # a configuration may change between two rounds
         answers = {"q": {"action": "decline"}}
         again = {**CALL, "inputResponses": answers, "requestState": first["requestState"]}
         assert words((await client.request("tools/call", **again))["result"]) == "done"

@@ -120,10 +120,9 @@ async def test_the_official_python_client_has_all_of_it(config: Path, old: bool)
         assert asked.questions == ["[py] really?"]
 
 
-async def test_the_official_client_that_asks_for_the_modern_era_first_is_served_in_the_other(
-    config: Path,
-) -> None:
+async def test_the_official_client_that_asks_for_the_modern_era_first_is_served_in_it(config: Path) -> None:
     async with Served(config) as served, Client(served.url, read_timeout_seconds=PATIENCE) as client:
+        assert client.protocol_version == "2026-07-28"
         assert text_of(await client.call_tool("py__echo", {"text": "hello"})) == "hello"
 
 

@@ -29,7 +29,7 @@ PIECES = st.sampled_from(
         "ب",
     ]
 )
-TEXTS = st.text(max_size=40) | st.lists(PIECES | st.characters(), max_size=30).map("".join)
+TEXTS = st.text(max_size=40) | st.lists(PIECES | st.characters(codec="utf-8"), max_size=30).map("".join)
 
 
 @pytest.mark.requirement("S1-047", "BC-38", "X-18")

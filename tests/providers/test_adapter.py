@@ -12,7 +12,8 @@ from fakes import Message, words
 from plait.errors import ExecutionFailed, NotFound, PermissionDenied, UpstreamBroken, UpstreamTimeout
 from plait.mounts.state import MountState
 from plait.providers.adapter import ProviderLink, ProviderOpener
-from plait.providers.function import FunctionProvider, ToolContext
+from plait.providers.context import ToolContext
+from plait.providers.function import FunctionProvider
 from plait.routing.naming import InvalidPrefix, MountPrefix
 from plait.upstream.client import Listener
 from plait.upstream.opening import Behalf

@@ -4,7 +4,8 @@ import pytest
 
 from plait.errors import ExecutionFailed, NotFound, PermissionDenied, ToolError
 from plait.providers.composite import CompositeToolProvider
-from plait.providers.function import FunctionProvider, ToolContext
+from plait.providers.context import ToolContext
+from plait.providers.function import FunctionProvider
 from plait.wire.tools import CallToolResult, ToolDefinition
 
 

@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from plait.errors import ConfigError, ExecutionFailed, NotFound
-from plait.providers.function import FunctionProvider, FunctionTool, ToolContext
+from plait.providers.context import ToolContext
+from plait.providers.function import FunctionProvider, FunctionTool
 from plait.wire.tools import CallToolResult
 
 

@@ -41,6 +41,15 @@ class _Discreet(Struct, frozen=True):
         )
 
 
+class StreamSettings(Struct, frozen=True, kw_only=True):
+    """How much a provider's tool may stream in one call; what is too much ends it, and what came is kept."""
+
+    items: int = 100_000
+    """Events. A model's words come one by one: long answers have tens of thousands."""
+    bytes: int = 16 * MEBIBYTE
+    seconds: float = 300.0
+
+
 class ServerSettings(Struct, frozen=True, kw_only=True):
     """What our own key `plait` says about one server."""
 
@@ -73,6 +82,7 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     """Seconds without use after which it is stopped, until it is used again; None: never."""
     era: Literal["auto", "handshake", "modern"] = "auto"
     """How it is greeted: as the client speaks if it can, or always in the one way."""
+    stream: StreamSettings = StreamSettings()
 
 
 class StdioServer(_Discreet, frozen=True, kw_only=True):

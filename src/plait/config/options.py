@@ -8,9 +8,22 @@ from plait.config import fields, guards, http
 from plait.config.access import HttpSettings
 from plait.config.expand import Variables
 from plait.config.layering import Changes, changed
-from plait.config.model import AuditSettings, PolicySettings, ResultSettings, ServerSettings, Settings
+from plait.config.model import (
+    AuditSettings,
+    PolicySettings,
+    ResultSettings,
+    ServerSettings,
+    Settings,
+    StreamSettings,
+)
 from plait.config.reading import Expanding, Option, read_option, read_options, section
 from plait.config.spot import Findings, Spot, close_match
+
+_STREAM_OPTIONS = (
+    Option("items", ("items",), fields.whole(1)),
+    Option("bytes", ("bytes",), fields.whole(1)),
+    Option("seconds", ("seconds",), fields.seconds()),
+)
 
 LIMIT_OPTIONS = (
     Option("timeout", ("timeout",), fields.seconds()),
@@ -20,6 +33,7 @@ LIMIT_OPTIONS = (
     Option("max_message_bytes", ("maxMessageBytes", "max_message_bytes"), fields.whole(1)),
     Option("memory", ("memory",), fields.whole(1)),
     Option("processes", ("processes",), fields.whole(1)),
+    Option("stream", ("stream",), section(StreamSettings, _STREAM_OPTIONS)),
 )
 
 SERVER_OPTIONS = (

@@ -77,6 +77,8 @@ class Connection:
         self.grant = grant_of(identity)
         """What its token is good for; see pipeline/grants.py."""
         self.session: ServingSession[Question] = ServingSession(welcome, self, server)
+        self.level: int | None = None
+        """From which log messages on it wants them: an index into LEVELS, by `logging/setLevel`."""
         self.limit = limit
         self.dropped = 0
         self.handler = handler

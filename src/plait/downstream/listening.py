@@ -34,6 +34,7 @@ class PatientProtocol(HttpToolsProtocol):
         self._limits = limits
         self._lost = lost
         self._head = 0
+        self._second = 0
         self._head_timer: TimerHandle | None = None
         self._stall_timer: TimerHandle | None = None
         self._body_timer: TimerHandle | None = None
@@ -80,10 +81,16 @@ class PatientProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         if self._head_timer is not None:
             self._head_timer.cancel()
-        self.server_state.default_headers = [(b"date", _date(int(time.time())))]
+        self._tell_the_time(int(time.time()))
         super().on_headers_complete()
         # The application waits no longer for a body that it reads; this is for one that it does not want.
         self._body_timer = self.loop.call_later(self._limits.body_time + GRACE, self._turn_away, 408, "")
+
+    def _tell_the_time(self, second: int) -> None:
+        """For all connections; written once a second, since it costs as much as a header's check."""
+        if second != self._second:
+            self._second = second
+            self.server_state.default_headers = [(b"date", _date(second))]
 
     def on_message_complete(self) -> None:
         if self._body_timer is not None:

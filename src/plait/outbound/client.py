@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from aiohttp import ClientSession
 
+    from plait.outbound.parsing import ParsedUrl
     from plait.outbound.response import Response
 
 _SPOKEN = ("http", "https")
@@ -51,7 +52,7 @@ class HttpClient:
     async def open(
         self,
         method: str,
-        url: str,
+        url: "str | ParsedUrl",
         *,
         headers: Mapping[str, str] | None = None,
         body: bytes | None = None,
@@ -59,7 +60,8 @@ class HttpClient:
     ) -> "AsyncIterator[Response]":
         """Send a request and give the answer while it comes in. Raises OutboundError.
 
-        A body is never sent to another origin than the one it was meant for.
+        A body is never sent to another origin than the one it was meant for. Whoever sends many requests
+        to one URL reads it once; it is judged each time.
         """
         limits = limits or self._limits
         request = make_request(method, url, headers, body)

@@ -67,12 +67,14 @@ class Request(Struct, frozen=True):
     body: bytes | None = None
 
 
-def make_request(method: str, url: str, headers: Mapping[str, str] | None, body: bytes | None) -> Request:
+def make_request(
+    method: str, url: str | ParsedUrl, headers: Mapping[str, str] | None, body: bytes | None
+) -> Request:
     """Read what a caller asks for. Raises UrlRefused for the URL, RequestInvalid for the rest."""
     if _METHOD.fullmatch(method) is None or method in _TUNNELS:
         raise RequestInvalid("the method is none that we send; try GET, HEAD or POST")
     try:
-        parsed = parse_url(url)
+        parsed = parse_url(url) if isinstance(url, str) else url
     except InvalidUrl as problem:
         raise UrlRefused(Refusal("invalid", f"invalid URL: {problem}")) from None
     return Request(method, parsed, _read_headers(headers or {}), body)

@@ -3,29 +3,37 @@
 from collections.abc import Callable
 
 from plait.errors import NotFound
-from plait.providers.adapter import Contextual
-from plait.providers.function import ToolContext
-from plait.providers.provider import ToolProvider
+from plait.providers.adapter import Changing
+from plait.providers.calling import Provider, call, may_log
+from plait.providers.context import ToolContext
 from plait.wire.tools import CallToolResult, ToolDefinition
 
 SEPARATOR = "__"
 
 
 class CompositeToolProvider:
-    """Names are `{namespace}__{tool}`; a bare name goes to the first provider that lists it."""
+    """Names are `{namespace}__{tool}`; a bare name goes to the first provider that lists it.
 
-    namespace = ""
+    With a namespace of its own it can be registered in another one: `a__b__tool`, or `a.b.tool`.
+    """
 
-    def __init__(self) -> None:
-        self._providers: dict[str, ToolProvider] = {}
+    def __init__(self, namespace: str = "") -> None:
+        self.namespace = namespace
+        self._providers: dict[str, Provider] = {}
         self._listeners: list[Callable[[], None]] = []
 
     def __repr__(self) -> str:
         return f"<CompositeToolProvider {', '.join(self._providers) or 'empty'}>"
 
-    def register(self, provider: ToolProvider) -> None:
+    @property
+    def logs(self) -> bool:
+        return any(may_log(provider) for provider in self._providers.values())
+
+    def register(self, provider: Provider) -> None:
         """Put a provider behind us; one of the same namespace is replaced, and keeps its place."""
         self._providers[provider.namespace] = provider
+        if isinstance(provider, Changing):
+            provider.on_change(self._tell)
         self._tell()
 
     def unregister(self, namespace: str) -> None:
@@ -65,11 +73,14 @@ class CompositeToolProvider:
     ) -> CallToolResult:
         namespace, found, tool = name.partition(SEPARATOR)
         if not found:
-            return await self._call_bare(name, arguments, context)
+            # `namespace.method`, split at the first dot (S4-05); a dot may be part of a bare name too.
+            namespace, found, tool = name.partition(".")
+            if namespace not in self._providers or not found:
+                return await self._call_bare(name, arguments, context)
         provider = self._providers.get(namespace)
         if provider is None:
             raise NotFound(f"unknown namespace '{namespace}'")
-        return await _call(provider, tool, arguments, context)
+        return await call(provider, tool, arguments, context)
 
     async def _call_bare(
         self, name: str, arguments: dict[str, object], context: ToolContext
@@ -78,16 +89,7 @@ class CompositeToolProvider:
         for provider in tuple(self._providers.values()):
             if any(tool.name == name for tool in await provider.list_tools()):
                 try:
-                    return await _call(provider, name, arguments, context)
+                    return await call(provider, name, arguments, context)
                 except NotFound:
                     continue
         raise NotFound(name)
-
-
-async def _call(
-    provider: ToolProvider, name: str, arguments: dict[str, object], context: ToolContext
-) -> CallToolResult:
-    """With the context, where the provider takes one."""
-    if isinstance(provider, Contextual):
-        return await provider.call_with(name, arguments, context)
-    return await provider.call_tool(name, arguments)

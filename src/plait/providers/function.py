@@ -4,40 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import threading
 import typing
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequence
 
 import msgspec
 from msgspec import Meta, Struct, defstruct
 
 from plait.errors import ConfigError, NotFound
 from plait.providers.builtin import in_words
+from plait.providers.context import ToolContext
+from plait.providers.streaming import collect
 from plait.wire.tools import CallToolResult, ContentBlock, ToolDefinition
 
 Function = Callable[..., object]
-Report = Callable[[float, float | None, str | None], None]
-
-
-class ToolContext:
-    """Ask for it by a parameter of this type: progress to the caller, and whether it still waits."""
-
-    def __init__(self, report: Report | None = None) -> None:
-        self._report = report
-        self._loop = asyncio.get_running_loop()
-        self._thread = threading.get_ident()
-        self.cancelled = False
-        """Has the caller given up? An async tool is cancelled anyway; a sync one has to look."""
-
-    def progress(self, value: float, total: float | None = None, message: str | None = None) -> None:
-        """Tell the caller how far it is; from any thread; only where the caller asked for it."""
-        if self._report is None or self.cancelled:
-            return
-        if threading.get_ident() == self._thread:
-            # At once: what waits for its turn here could come after the result.
-            self._report(value, total, message)
-        else:
-            self._loop.call_soon_threadsafe(self._report, value, total, message)
 
 
 class FunctionTool:
@@ -61,6 +40,8 @@ class FunctionTool:
                 fields.append((parameter.name, described))
             else:
                 fields.append((parameter.name, described, parameter.default))
+        self.logs = inspect.isasyncgenfunction(function) or self._context is not None
+        """Might it send log messages?"""
         self._arguments = _struct(self.name, fields)
         self.definition = ToolDefinition(self.name, _first_paragraph(function), schema_of(self._arguments))
 
@@ -74,7 +55,10 @@ class FunctionTool:
         if self._context is not None:
             values[self._context] = context
         try:
-            return as_result(await self._run(values))
+            answer = await self._run(values)
+            if isinstance(answer, AsyncIterable):
+                return await collect(answer, context, self.name)
+            return as_result(answer)
         except asyncio.CancelledError:
             context.cancelled = True
             raise
@@ -82,7 +66,9 @@ class FunctionTool:
             return CallToolResult.error(in_words(problem))
 
     async def _run(self, values: dict[str, object]) -> object:
-        """A sync function runs off the loop: it may block."""
+        """A sync function runs off the loop: it may block. Calling a generator function runs nothing yet."""
+        if inspect.isasyncgenfunction(self._function):
+            return self._function(**values)
         if inspect.iscoroutinefunction(self._function):
             return await self._function(**values)
         answer = await asyncio.to_thread(self._function, **values)
@@ -96,6 +82,10 @@ class FunctionProvider:
         self.namespace = namespace
         tools = [FunctionTool(function) for function in functions]
         self._tools = {tool.name: tool for tool in tools}
+
+    @property
+    def logs(self) -> bool:
+        return any(tool.logs for tool in self._tools.values())
 
     def __repr__(self) -> str:
         return f"<FunctionProvider {self.namespace}: {len(self._tools)} tools>"

@@ -83,7 +83,11 @@ class Naming(Struct, frozen=True):
         A server without a prefix may have put one in front itself, as a composite provider does.
         """
         left, found, bare = (prefix, True, native) if prefix else native.partition("__")
-        return {bare, *(f"{left}{separator}{bare}" for separator in SEPARATORS)} if found else {native}
+        if not found:
+            return {native}
+        # A nested namespace, `a.b.tool`, in one form throughout (seed 004).
+        nested = {f"{left}.{bare.replace('__', '.')}", f"{left}__{bare.replace('.', '__')}"}
+        return {bare, *(f"{left}{separator}{bare}" for separator in SEPARATORS), *nested}
 
 
 def fit(name: str, longest: int = LONGEST, illegal: re.Pattern[str] = _ILLEGAL[0]) -> str:

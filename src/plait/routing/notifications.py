@@ -7,7 +7,7 @@ from msgspec import MsgspecError, Raw, Struct, field
 from plait.routing.streams import Streams
 from plait.session.eras.caller import ModernCaller
 from plait.session.eras.stamp import severity
-from plait.session.exchange import Caller, Exchange
+from plait.session.exchange import Caller, Exchange, Leveled, level_of
 from plait.wire.address import as_raw, read_text
 from plait.wire.envelope import Fields
 from plait.wire.spec import CHANGED, LATEST_HANDSHAKE, LEVELS, Kind
@@ -16,8 +16,6 @@ from plait.wire.spec import CHANGED, LATEST_HANDSHAKE, LEVELS, Kind
 class Wishes(Struct):
     """What one client has asked for so far."""
 
-    level: int | None = None
-    """Index into LEVELS; None until it calls `logging/setLevel`: then it gets what servers send."""
     listed: set[Kind] = field(default_factory=set)
     """The lists it has fetched, and so holds a copy of."""
 
@@ -65,13 +63,14 @@ class Audience:
 
     def set_level(self, caller: Caller, level: str) -> str:
         """The least severe level that anybody wants: what the servers are asked for."""
-        self._wishes[caller].level = LEVELS.index(level)
+        if isinstance(caller, Leveled):
+            caller.level = LEVELS.index(level)
         return self.level or level
 
     @property
     def level(self) -> str | None:
         """The least severe level that anybody wants; None if nobody has said."""
-        wanted = [wishes.level for wishes in self._wishes.values() if wishes.level is not None]
+        wanted = [level for caller in self._wishes if (level := level_of(caller)) is not None]
         return LEVELS[min(wanted)] if wanted else None
 
     def message(self, prefix: str, params: Fields, working_for: Sequence[Exchange] = ()) -> bool:
@@ -87,8 +86,9 @@ class Audience:
             owner.notify("notifications/message", named)
             return True
         level = severity(params.get("level"))
-        for caller, wishes in self._wishes.items():
-            if wishes.level is None or level >= wishes.level:
+        for caller in self._wishes:
+            wanted = level_of(caller)
+            if wanted is None or level >= wanted:  # a client that has not said gets what servers send
                 caller.notify("notifications/message", named)
         return False
 

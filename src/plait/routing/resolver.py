@@ -107,8 +107,9 @@ class Resolver:
         return found if isinstance(found, Route) else None
 
     def malformed(self, kind: Kind, name: str) -> bool:
-        """With a dot for a separator a tool's name has one (S4-06): there are no other spellings."""
-        return kind is Kind.TOOLS and self._naming.separator == "." and "." not in name
+        """With a dot for a separator a tool's name is `namespace.method` (S4-06): nothing else can be one."""
+        namespace, _, method = name.partition(".")
+        return kind is Kind.TOOLS and self._naming.separator == "." and not (namespace and method)
 
     def alias(self, kind: Kind, caller: Caller, name: str) -> Route | Ambiguous | None:
         listing = self._mounted.view(caller).catalog.listing(kind)

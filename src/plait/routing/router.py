@@ -47,14 +47,16 @@ class Router:
         pager: Pager,
         subscriptions: Subscriptions,
         sees: Sees | None = None,
+        rounds: Rounds | None = None,
     ) -> None:
+        """`rounds`: those of calls that may have begun at another router, before the guards changed."""
         self.resolver = Resolver(mounted, naming, sees)
         self._mounted = mounted
         self._pager = pager
         self._subscriptions = subscriptions
         self._private = sees is not None
         self._shapes = Shapes()
-        self._rounds = Rounds()
+        self._rounds = rounds or Rounds()
         self._answer: dict[str, Callable[[Exchange], Awaitable[Reply]]] = {
             "prompts/get": self._get_prompt,
             "resources/read": self._read,

@@ -1,7 +1,7 @@
 """The nouns that cross the program: a request in flight, its reply, and the effects of sessions."""
 
 from collections.abc import Awaitable, Callable, Collection
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 from msgspec import Raw, Struct
 
@@ -63,6 +63,18 @@ class Caller(Protocol):
 
 
 OnProgress = Callable[[Fields], None]
+
+
+@runtime_checkable
+class Leveled(Protocol):
+    """A caller that can say from which severity on it wants log messages."""
+
+    level: int | None
+    """Index into LEVELS; None as long as it has not said."""
+
+
+def level_of(caller: Caller) -> int | None:
+    return caller.level if isinstance(caller, Leveled) else None
 
 
 class Destination(Protocol):

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 
-from plait.providers.function import Function, FunctionTool, Report, ToolContext, as_result
+from plait.providers.context import Report, ToolContext
+from plait.providers.function import Function, FunctionTool, as_result
 from plait.wire.spec import Kind
 
 Message = dict[str, object]

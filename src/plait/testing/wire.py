@@ -8,7 +8,7 @@ from typing import Protocol
 
 from msgspec.json import decode
 
-from plait.providers.function import Report
+from plait.providers.context import Report
 from plait.tasks import TaskSet
 from plait.testing.script import Held, Message, Refusal
 from plait.upstream.base import Immediate, Receiver

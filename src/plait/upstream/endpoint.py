@@ -9,6 +9,8 @@ from plait.config.masking import MASK
 from plait.errors import UpstreamBroken, UpstreamError
 from plait.outbound.client import HttpClient
 from plait.outbound.faults import OutboundError
+from plait.outbound.hosts import InvalidUrl
+from plait.outbound.parsing import ParsedUrl, parse_url
 from plait.outbound.requests import Limits
 from plait.upstream.bodies import beginning
 from plait.upstream.refusals import refusal, translated
@@ -49,6 +51,7 @@ class Endpoint:
     def __init__(self, client: HttpClient, url: str, headers: Mapping[str, str]) -> None:
         self._client = client
         self.url = url
+        self._where = _read(url)
         self._headers = {name: value for name, value in headers.items() if not _is_ours(name.lower())}
         # Servers repeat what they refuse: a secret must not come back in the text of an error.
         self._secrets = [value.split()[-1] for value in headers.values() if len(value) >= _SECRET]
@@ -117,7 +120,7 @@ class Endpoint:
             headers[REVISION] = self._revision
         try:
             async with self._client.open(
-                method, self.url, headers=headers, body=body, limits=_LIMITS
+                method, self._where, headers=headers, body=body, limits=_LIMITS
             ) as response:
                 yield response
         except OutboundError as problem:
@@ -127,3 +130,11 @@ class Endpoint:
 def _is_ours(name: str) -> bool:
     """What the protocol itself says in headers is nobody's to configure."""
     return name in _OURS or name.startswith(PARAMETER_PREFIX.lower())
+
+
+def _read(url: str) -> str | ParsedUrl:
+    """Read once what every request needs; one that cannot be read is left for the request to refuse."""
+    try:
+        return parse_url(url)
+    except InvalidUrl:
+        return url

@@ -35,7 +35,6 @@ INTERNAL_ERROR = -32603
 NOT_INITIALIZED = -32002
 RESOURCE_NOT_FOUND = -32002
 """The seeds and the handshake revisions use one number for both; the message tells them apart."""
-UNSUPPORTED_VERSION = -32022
 
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 """The severities of `logging/setLevel` (RFC 5424), lowest first."""
