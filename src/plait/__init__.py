@@ -6,7 +6,8 @@ The path of a message, package by package:
               bytes in      rules      guards      whose?     lives, bytes out
 
 `wire` is the vocabulary they share, `config` what a user may write, `providers` the servers that live
-in this process. `assemble` makes a running `Compositor` of a configuration; `cli` is the command.
+in this process; `delegation` hands tasks on to models. `assemble` makes a running `Compositor` of a
+configuration; `cli` is the command.
 
 Public names are imported when they are first used: `import plait` costs nothing.
 """
@@ -19,13 +20,21 @@ if TYPE_CHECKING:
     from plait.client import Client as Client
     from plait.compositor import Compositor as Compositor
     from plait.compositor import CompositorState as CompositorState
+    from plait.config.delegation import DelegationConfig as DelegationConfig
+    from plait.config.delegation import DelegationRule as DelegationRule
+    from plait.config.delegation import DelegationTarget as DelegationTarget
     from plait.config.model import Config as Config
     from plait.config.model import HttpServer as HttpServer
     from plait.config.model import ServerSettings as ServerSettings
     from plait.config.model import Settings as Settings
     from plait.config.model import StdioServer as StdioServer
     from plait.config.model import StreamSettings as StreamSettings
+    from plait.delegation.claude import ClaudeDelegator as ClaudeDelegator
+    from plait.delegation.engine import DelegationEngine as DelegationEngine
+    from plait.delegation.engine import estimate_complexity as estimate_complexity
+    from plait.delegation.tool import DelegateTaskTool as DelegateTaskTool
     from plait.errors import ConfigError as ConfigError
+    from plait.errors import DelegationFailed as DelegationFailed
     from plait.errors import ExecutionFailed as ExecutionFailed
     from plait.errors import LifecycleError as LifecycleError
     from plait.errors import NotFound as NotFound
@@ -87,7 +96,15 @@ _HOMES = {
     "Settings": "plait.config.model",
     "StdioServer": "plait.config.model",
     "StreamSettings": "plait.config.model",
+    "DelegationConfig": "plait.config.delegation",
+    "DelegationRule": "plait.config.delegation",
+    "DelegationTarget": "plait.config.delegation",
+    "ClaudeDelegator": "plait.delegation.claude",
+    "DelegationEngine": "plait.delegation.engine",
+    "estimate_complexity": "plait.delegation.engine",
+    "DelegateTaskTool": "plait.delegation.tool",
     "ConfigError": "plait.errors",
+    "DelegationFailed": "plait.errors",
     "ExecutionFailed": "plait.errors",
     "LifecycleError": "plait.errors",
     "NotFound": "plait.errors",

@@ -8,6 +8,8 @@ COMPOSITOR_META_MOUNT_PREFIX = MountPrefix("compositor_meta")
 """What is mounted, and how each server is."""
 COMPOSITOR_ADMIN_MOUNT_PREFIX = MountPrefix("compositor_admin")
 """Mounting and unmounting, for an agent that may."""
+DELEGATE_MOUNT_PREFIX = MountPrefix("delegate")
+"""Handing a task on."""
 RUNTIME_MOUNT_PREFIX = MountPrefix("runtime")
 """Where an agent runs its programs."""
 POLICY_READER_MOUNT_PREFIX = MountPrefix("policy_reader")

@@ -17,6 +17,7 @@ PlaitError
 │   ├── UpstreamTimeout       no answer within the deadline
 │   ├── UpstreamBroken        it answered, but not in JSON-RPC
 │   └── UpstreamRefused       it answered with a JSON-RPC error: code, message, data
+├── DelegationFailed          a task that was handed on could not be done; nobody else's tool is at fault
 ├── OutboundError             a request of our own over HTTP failed; its tree is in outbound/faults.py
 └── ToolError                 a tool could not do what it was asked
     ├── NotFound              there is no such tool, namespace or resource
@@ -130,6 +131,10 @@ class UpstreamRefused(UpstreamError):
         self.code = code
         self.message = message
         self.data = data
+
+
+class DelegationFailed(PlaitError):
+    """A task could not be handed on, or not be done; the words say why, and which setting is concerned."""
 
 
 class ToolError(PlaitError):

@@ -11,6 +11,7 @@ from plait.config.model import HttpServer, Server, ServerSettings, Settings
 from plait.constants import (
     COMPOSITOR_ADMIN_MOUNT_PREFIX,
     COMPOSITOR_META_MOUNT_PREFIX,
+    DELEGATE_MOUNT_PREFIX,
     RESOURCES_MOUNT_PREFIX,
 )
 from plait.errors import AlreadyMounted, LifecycleError, Unmountable
@@ -21,7 +22,7 @@ from plait.providers.pinned.sight import Sight
 from plait.providers.results import PREFIX, ResultsOpener
 from plait.routing.naming import InvalidPrefix, MountPrefix
 from plait.routing.resolver import Resolver
-from plait.session.exchange import Exchange, Reply
+from plait.session.exchange import Caller, Exchange, Reply
 from plait.upstream.opening import Opener
 
 if TYPE_CHECKING:
@@ -95,6 +96,23 @@ async def _mount_pinned(compositor: Compositor, settings: Settings) -> None:
 
         admin = CompositorAdminServer(doors.attach, doors.detach, sight.servers, settings.operators)
         await _pin(compositor, COMPOSITOR_ADMIN_MOUNT_PREFIX, admin, "compositor_admin")
+    if settings.delegation.enabled:
+        await _mount_delegation(compositor, doors)
+
+
+async def _mount_delegation(compositor: Compositor, doors: _Doors) -> None:
+    from plait.delegation.targets import Surroundings, tell_missing  # noqa: PLC0415  rarely asked for
+    from plait.delegation.tool import DelegateTaskTool  # noqa: PLC0415
+
+    config, environ = compositor.settings.delegation, compositor.environ
+    servers = (
+        {each.name: prefix_of(each) for each in compositor.config.servers} if compositor.config else None
+    )
+    if servers is not None:
+        tell_missing(config, environ, servers)
+    flow = str((servers or {}).get(config.claude_flow_server, config.claude_flow_server))
+    around = Surroundings(environ, doors.dispatch, doors.resolver, doors.settled, flow)
+    await _pin(compositor, DELEGATE_MOUNT_PREFIX, DelegateTaskTool(config, around), "delegate")
 
 
 async def _pin(compositor: Compositor, prefix: MountPrefix, opener: object, name: str) -> None:
@@ -116,6 +134,9 @@ class _Doors:
 
     def resolver(self) -> Resolver:
         return self._whole().resolver
+
+    async def settled(self, caller: Caller) -> None:
+        await self._whole().registry.view(caller).settled()
 
     async def dispatch(self, exchange: Exchange) -> Reply:
         return await self._whole().handler(exchange)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from plait.config import Config, ConfigFileError, HttpServer, Settings, StdioServer, load
+from plait.config.delegation import DelegationConfig
 from plait.errors import ConfigError
 
 SHAPES = Path(__file__).parent / "shapes"
@@ -86,23 +87,24 @@ def test_a_file_of_the_seed(read: Callable[..., Config], key: str) -> None:
     assert stdio(config, "claude").args == ("mcp", "serve")
     assert stdio(config, "flow").command == "npx"
     assert http(config, "far").url == "https://far.example/mcp"
-    assert config.delegation == {"claude_enabled": True, "max_turns": 5, "excluded_tools": ["exec_shell"]}
+    delegation = DelegationConfig(claude_enabled=True, max_turns=5, excluded_tools=("exec_shell",))
+    assert config.delegation == delegation
 
 
 @pytest.mark.requirement("S1-028")
 def test_without_a_delegation_section_there_is_none(read: Callable[..., Config]) -> None:
     config = read('{"tools": {"mcpServers": {"claude": {"command": "claude"}}}}')
-    assert config.delegation is None
+    assert config.delegation == DelegationConfig()
     assert stdio(config, "claude").command == "claude"
 
 
 def test_delegation_may_stand_under_our_own_key(read: Callable[..., Config]) -> None:
-    assert read('{"plait": {"delegation": {"max_turns": 3}}}').delegation == {"max_turns": 3}
+    assert read('{"plait": {"delegation": {"max_turns": 3}}}').delegation.max_turns == 3
 
 
 def test_a_delegation_that_is_no_object_is_a_problem(read: Callable[..., Config]) -> None:
     config = read('{"delegation": true}')
-    assert config.delegation is None
+    assert config.delegation == DelegationConfig()
     assert [problem.message for problem in config.problems] == ["expected an object, got true"]
 
 
@@ -184,11 +186,11 @@ class TestSeveralFiles:
 
     def test_settings_add_up(self) -> None:
         config = self.load(
-            '{"plait": {"name": "x", "separator": "_"}, "delegation": {"a": 1}}',
+            '{"plait": {"name": "x", "separator": "_"}, "delegation": {"max_turns": 1}}',
             '{"plait": {"separator": "."}}',
         )
-        assert config.settings == Settings(name="x", separator=".")
-        assert config.delegation == {"a": 1}
+        delegation = DelegationConfig(max_turns=1)
+        assert config.settings == Settings(name="x", separator=".", delegation=delegation)
 
 
 class TestFilesThatCannotBeUsed:

@@ -16,6 +16,7 @@ from plait.config import (
     UrlSettings,
     is_prefix,
 )
+from plait.config.delegation import DelegationConfig
 from plait.errors import ConfigError
 
 
@@ -49,7 +50,10 @@ def test_what_was_read_cannot_be_changed() -> None:
         StdioServer(command="x", env={"TOKEN": "hush"}),
         HttpServer(url="https://ada:hush@api.example/?key=hush", headers={"TOKEN": "hush"}),
         HttpServer(url="https://api.example/", headers={"TOKEN": "hush"}, auth="hush"),
-        Config(servers=(StdioServer(command="x", env={"TOKEN": "hush"}),), delegation={"TOKEN": "hush"}),
+        Config(
+            servers=(StdioServer(command="x", env={"TOKEN": "hush"}),),
+            settings=Settings(delegation=DelegationConfig(api_key="hush")),
+        ),
     ],
 )
 def test_a_representation_shows_names_and_no_values(fact: StdioServer | HttpServer | Config) -> None:

@@ -24,7 +24,7 @@ def entry(rest: str) -> str:
 
 def test_every_setting_has_its_option() -> None:
     assert {option.field for option in SERVER_OPTIONS} == set(ServerSettings.__struct_fields__)
-    assert {option.field for option in OPTIONS} == {*Settings.__struct_fields__, "delegation"}
+    assert {option.field for option in OPTIONS} == {*Settings.__struct_fields__}
 
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text()

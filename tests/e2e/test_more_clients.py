@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from mcp.client.stdio import StdioServerParameters
 
+from claude_api import MessagesApi
 from gateway import write_config
-from messages_api import MessagesApi
 from peers import connected
 from served import PATIENCE, Served
 from witness import Witness

@@ -77,6 +77,7 @@ def build_parser() -> argparse.ArgumentParser:
     calling.add_argument("tool", metavar="TOOL", help="its exposed name, as `plait list` shows it")
     calling.add_argument("pairs", nargs="*", metavar="KEY=VALUE", help="arguments of the tool")
     calling.add_argument("--args", metavar="JSON", help="all arguments as one JSON object")
+    _add_delegate(commands, [common, looking])
     checking = commands.add_parser("check", parents=[common, looking], help="is the configuration right?")
     checking.add_argument("--start", action="store_true", help="also start every server once")
     checking.add_argument("--strict", action="store_true", help="warnings count as errors")
@@ -102,6 +103,15 @@ def port(text: str) -> int:
     return number
 
 
+def _add_delegate(commands: "argparse._SubParsersAction[_Parser]", parents: list[_Parser]) -> None:
+    delegating = commands.add_parser("delegate", parents=parents, help="hand a task on to another model")
+    delegating.add_argument("task", metavar="TASK", help="what is to be done, in one argument")
+    delegating.add_argument(
+        "--to", metavar="TARGET", help="claude, claude-flow, auto or local (default: as the rules say)"
+    )
+    delegating.add_argument("--dry-run", action="store_true", help="only say who would do it, and why")
+
+
 def _add_policy(commands: "argparse._SubParsersAction[_Parser]", parents: list[_Parser]) -> None:
     policy = commands.add_parser("policy", help="which rule decides, and why")
     actions = policy.add_subparsers(dest="action", metavar="ACTION", required=True)
@@ -116,6 +126,7 @@ _MODULES = {
     "mcp-server": "plait.cli.mcp_server",
     "list": "plait.cli.list",
     "call": "plait.cli.call",
+    "delegate": "plait.cli.delegate",
     "check": "plait.cli.check",
     "explain": "plait.cli.explain",
     "policy": "plait.cli.policy",

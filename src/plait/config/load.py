@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from plait.config.codes import DEFINED_TWICE, NOT_JSON, UNGUARDED, UNKNOWN_FIELD, UNREADABLE_FILE, WRONG_TYPE
+from plait.config.delegating import flow_entry
+from plait.config.delegation import CLAUDE_FLOW
 from plait.config.document import Document, parse
 from plait.config.expand import Variables
 from plait.config.masking import quoted
@@ -54,13 +56,12 @@ class _Reading:
         self._findings = Findings()
         self._entries: dict[str, Spot] = {}
         self._settings = Settings()
-        self._delegation: Mapping[str, object] | None = None
+        self._flow: Spot | None = None
 
     def add(self, root: Spot, variables: Variables) -> None:
         """Put one file on top of those before."""
-        self._settings, delegation = read_settings(root, self._settings, self._findings, variables)
-        if isinstance(delegation, dict):
-            self._delegation = delegation
+        self._settings = read_settings(root, self._settings, self._findings, variables)
+        self._flow = flow_entry(root) or self._flow
         containers = [spot for spot in _containers(root, variables.workspace) if spot is not None]
         for container in containers:
             self._add_servers(container)
@@ -70,6 +71,8 @@ class _Reading:
     def config(self, variables: Variables, files: tuple[str, ...]) -> Config:
         """Read the entries that are left, each on its own."""
         settings = self._guarded()
+        if self._flow is not None and settings.delegation.claude_flow_enabled:
+            self._add_server(CLAUDE_FLOW, self._flow)
         problems = list(self._findings.problems)
         servers: list[Server] = []
         for name, entry in self._entries.items():
@@ -82,7 +85,6 @@ class _Reading:
             servers=tuple(servers),
             settings=settings,
             problems=tuple(problems),
-            delegation=self._delegation,
             files=files,
         )
 
@@ -97,9 +99,12 @@ class _Reading:
         if not isinstance(container.node.value, dict):
             self._findings.wrong_type(container, "an object with servers in it")
         for name, entry in container.members():
-            if name in self._entries:
-                self._report_override(name, self._entries[name], entry)
-            self._entries[name] = entry
+            self._add_server(name, entry)
+
+    def _add_server(self, name: str, entry: Spot) -> None:
+        if name in self._entries:
+            self._report_override(name, self._entries[name], entry)
+        self._entries[name] = entry
 
     def _report_override(self, name: str, earlier: Spot, later: Spot) -> None:
         findings = Findings(name)

@@ -10,6 +10,8 @@ from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
 from plait.config.access import HttpSettings, Place
+from plait.config.delegation import DelegationConfig
+from plait.config.discreet import Discreet
 from plait.config.masking import MASK, mask_url, mask_values
 from plait.config.problem import Problem, Where
 from plait.errors import ConfigError
@@ -22,23 +24,6 @@ _PREFIX = re.compile(r"(?!.*__)[a-z](?:[a-z0-9_-]{0,48}[a-z0-9-])?")
 def is_prefix(text: str) -> bool:
     """Whether a server's names may start with this: `^[a-z][a-z0-9_-]{0,49}$`, no `__`, no `_` at the end."""
     return _PREFIX.fullmatch(text) is not None
-
-
-class _Discreet(Struct, frozen=True):
-    """A fact with secrets in it; its representation, rich's too, shows their names only."""
-
-    def _masked(self) -> dict[str, object]:
-        """What to show in place of some fields."""
-        return {}
-
-    def __rich_repr__(self) -> list[tuple[str, object]]:
-        masked = self._masked()
-        return [(name, masked.get(name, getattr(self, name))) for name in self.__struct_fields__]
-
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.__rich_repr__())})"
-        )
 
 
 class StreamSettings(Struct, frozen=True, kw_only=True):
@@ -85,7 +70,7 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     stream: StreamSettings = StreamSettings()
 
 
-class StdioServer(_Discreet, frozen=True, kw_only=True):
+class StdioServer(Discreet, frozen=True, kw_only=True):
     """A server that we start as a child process. Written by hand, `command` is all it needs."""
 
     name: str = ""
@@ -106,7 +91,7 @@ class StdioServer(_Discreet, frozen=True, kw_only=True):
         return {"env": mask_values(self.env)}
 
 
-class HttpServer(_Discreet, frozen=True, kw_only=True):
+class HttpServer(Discreet, frozen=True, kw_only=True):
     """A server that is reached over HTTP."""
 
     name: str = ""
@@ -257,16 +242,18 @@ class Settings(Struct, frozen=True, kw_only=True):
     http: HttpSettings = HttpSettings()
     limits: ServerSettings = ServerSettings()
     """What a server has that says nothing of its own; already in the settings of each that was read."""
+    delegation: DelegationConfig = DelegationConfig()
+    """To whom tasks are handed on."""
 
 
-class Config(_Discreet, frozen=True, kw_only=True):
+class Config(Struct, frozen=True, kw_only=True):
     """Everything that was read. A server with an error is not in `servers`; `problems` says why."""
 
     servers: tuple[Server, ...] = ()
     settings: Settings = Settings()
     problems: tuple[Problem, ...] = ()
-    delegation: Mapping[str, object] | None = None
     files: tuple[str, ...] = ()
 
-    def _masked(self) -> dict[str, object]:
-        return {"delegation": None if self.delegation is None else mask_values(self.delegation)}
+    @property
+    def delegation(self) -> DelegationConfig:
+        return self.settings.delegation

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from plait.config import fields, guards, http
 from plait.config.access import HttpSettings
+from plait.config.delegating import delegation
 from plait.config.expand import Variables
 from plait.config.layering import Changes, changed
 from plait.config.model import (
@@ -71,7 +72,7 @@ OPTIONS = (
     Option("listen", ("listen",), http.listen, guards=True),
     Option("http", ("http",), section(HttpSettings, http.HTTP_OPTIONS), guards=True),
     Option("limits", ("limits",), section(ServerSettings, LIMIT_OPTIONS)),
-    Option("delegation", ("delegation",), fields.data),
+    Option("delegation", ("delegation",), Expanding(delegation)),
 )
 
 # What the seeds' files have under `tools` beside servers.
@@ -82,23 +83,20 @@ _SHOWN_TOOLS = ("includeTools", "enabled_tools", "enabledTools")
 _HIDDEN_TOOLS = ("excludeTools", "disabledTools", "disabled_tools")
 
 
-def read_settings(
-    root: Spot, settings: Settings, findings: Findings, variables: Variables
-) -> tuple[Settings, object]:
-    """The settings with what this file says on top, and its delegation if it has one."""
+def read_settings(root: Spot, settings: Settings, findings: Findings, variables: Variables) -> Settings:
+    """The settings with what this file says on top."""
     spot = root.member("plait")
     values = read_options(spot, OPTIONS, findings, variables) if spot else {}
-    delegation = values.pop("delegation", None)
-    outer = root.member("delegation")
-    if outer is not None:
-        delegation = fields.data(outer, findings)
-    return changed(changed(settings, _seed_values(root, findings, variables)), values), delegation
+    return changed(changed(settings, _seed_values(root, findings, variables)), values)
 
 
 def _seed_values(root: Spot, findings: Findings, variables: Variables) -> dict[str, object]:
     """What the seeds' own keys say; ours go on top of them."""
     values = _shared(root.member("tools"), _SEED_TOOL_OPTIONS, findings, variables)
     policy = _shared(root.member("security"), guards.SEED_POLICY_OPTIONS, findings, variables)
+    handing_on = root.member("delegation")
+    if handing_on is not None:
+        values["delegation"] = delegation(handing_on, findings, variables)
     return {**values, "policy": Changes(PolicySettings, policy)}
 
 

@@ -113,7 +113,7 @@ class ProviderLink:
 
     def _context(self, name: str, exchange: Exchange | None, clock: Clock | None) -> ToolContext:
         return ToolContext(
-            _progress_of(exchange),
+            progress_of(exchange),
             _log_of(exchange, name) if may_log(self._provider) else None,
             clock=clock,
             limits=self._limits,
@@ -156,7 +156,7 @@ def _failure(text: str) -> Raw:
     return as_raw(CallToolResult.error(text.encode(errors="replace").decode()).wire())
 
 
-def _progress_of(exchange: Exchange | None) -> Report | None:
+def progress_of(exchange: Exchange | None) -> Report | None:
     """Progress to the client of this exchange, where it asked for some; it only ever increases."""
     if exchange is None or exchange.meta is None or "progressToken" not in exchange.meta:
         return None
