@@ -49,8 +49,8 @@ lock:    ## Pin the newest versions that requirements/*.in allow (needs uv)
 
 peers: tests/e2e/node_modules/.done
 
-clients: .venv/dev peers tests/e2e/clients/node_modules/.done   ## Real clients that are too big for every run: Claude Code, the MCP Inspector
-	$(BIN)/pytest -n $(JOBS) tests/e2e/test_more_clients.py
+clients: .venv/dev peers tests/e2e/clients/node_modules/.done   ## Real clients and servers too big for every run: Claude Code, the MCP Inspector, claude-flow
+	$(BIN)/pytest -n $(JOBS) tests/e2e/test_more_clients.py tests/e2e/test_delegation.py
 
 bench-peers: .venv-envoy/done .venv-forge/done
 

