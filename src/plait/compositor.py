@@ -94,9 +94,10 @@ class Compositor:
             raise LifecycleError("this compositor is already closed; make a new one")
         self.state = CompositorState.ACTIVE
         try:
+            layers = self._layers if self.config is None else [*self._layers, *self._dress(self.config)]
+            # After the audit, so before it when they are closed: what ends with a server is recorded too.
             self.stack.push_async_callback(self.guardian.aclose)
             self.stack.push_async_callback(self._close_mounts)
-            layers = self._layers if self.config is None else [*self._layers, *self._dress(self.config)]
             self.guard_with(layers)
             self.complaints = await furnish(self)
         except BaseException:
@@ -105,8 +106,9 @@ class Compositor:
         return self
 
     def _dress(self, config: Config) -> list[Layer]:
-        made = self.outfit = outfit(config, self.environ)
-        made.secrets.routes = lambda registry=self.registry: registry.catalog.tools.routes  # type: ignore[misc]
+        made, registry = outfit(config, self.environ), self.registry
+        self.outfit = made
+        made.secrets.routes = lambda: registry.catalog.tools.routes  # not by `self`: nothing keeps us alive
         self.stack.callback(made.store.close)
         if made.audit is not None:
             self.stack.push_async_callback(made.audit.aclose)
